@@ -1,0 +1,1 @@
+"""The wiring: the rooms in the order a factor meets them."""
