@@ -1,0 +1,1 @@
+"""Is it real? Windows, scores, originality, significance, and the acceptance gate."""

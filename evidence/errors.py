@@ -1,0 +1,55 @@
+"""What can go wrong between a formula and a verdict.
+
+AlphaloomError
+└── EvidenceError          base of the room
+    ├── TooFewDays         the panel is shorter than its windows need
+    ├── BoundaryConflict   another data set with the same days and names has fixed other windows
+    ├── UnknownFactor      an id that was never scored in this campaign
+    ├── TrialsSpent        the campaign's budget of looks at the selection window is used up
+    └── BookUnavailable    vectorbt is not installed
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..ledger import AlphaloomError
+
+
+class EvidenceError(AlphaloomError):
+    """Base of the evidence room."""
+
+    code: ClassVar[str] = "evidence"
+
+
+class TooFewDays(EvidenceError):
+    """The panel is shorter than its three windows need."""
+
+    code: ClassVar[str] = "too_few_days"
+
+
+class BoundaryConflict(EvidenceError):
+    """Windows fixed earlier, on data with the same days and names, do not fit this panel."""
+
+    code: ClassVar[str] = "boundary_conflict"
+    exit_code: ClassVar[int] = 1
+
+
+class UnknownFactor(EvidenceError):
+    """A factor id that has no evaluation in this campaign."""
+
+    code: ClassVar[str] = "unknown_factor"
+
+
+class TrialsSpent(EvidenceError):
+    """No look at the selection window is left in the campaign's budget."""
+
+    code: ClassVar[str] = "trials_spent"
+    exit_code: ClassVar[int] = 4
+
+
+class BookUnavailable(EvidenceError):
+    """The book cannot be backtested because vectorbt is missing."""
+
+    code: ClassVar[str] = "book_unavailable"
+    exit_code: ClassVar[int] = 3
