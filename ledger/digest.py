@@ -1,0 +1,60 @@
+"""One spelling for every value, so that its hash can stand for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+JSON: TypeAlias = Mapping[str, "JSON"] | Sequence["JSON"] | str | int | float | bool | None
+
+
+def canonical_json(value: JSON) -> str:
+    """Spell a JSON value in the one way that is hashed and compared.
+
+    Keys are sorted, there is no white space, text is not escaped to ASCII, and floats are written as `repr` does.
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN or infinite: neither is JSON, and neither equals itself in a record.
+    TypeError
+        If a key is not text (1 and "1" would collide), or a value is no JSON.
+    """
+    check_keys(value)
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_builtin
+    )
+
+
+def digest(value: bytes | JSON) -> str:
+    """Return the SHA-256, in hex, of bytes, of a text's UTF-8, or of the canonical JSON of anything else."""
+    if isinstance(value, bytes):
+        body = value
+    elif isinstance(value, str):
+        body = value.encode()
+    else:
+        body = canonical_json(value).encode()
+    return hashlib.sha256(body).hexdigest()
+
+
+def check_keys(value: JSON) -> None:
+    """Refuse a mapping with a key that is not text; `json` would quietly turn it into one."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"a key of a record must be text, got {key!r}")
+            check_keys(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            check_keys(each)
+
+
+def _builtin(value: object) -> object:
+    """Turn a read-only mapping or sequence into the dict or list that `json` knows."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} is no JSON: {value!r}")

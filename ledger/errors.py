@@ -1,0 +1,156 @@
+"""What can go wrong, and how it is said to a person.
+
+AlphaloomError                 the base of every error a user can see, in all rooms
+├── SettingsError              a settings file or a `--set` that cannot be used; carries every mistake at once
+└── LedgerError                the base of this room
+    ├── WorkspaceError         the folder cannot be used: read-only, full, not a folder, damaged, too new
+    ├── RunLocked              another process is working on this run
+    ├── UnknownRun             no run of this workspace has that name
+    ├── LedgerConflict         a second, different record under a key that is taken
+    └── DamagedObject          a stored file is gone or is not what its name says
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class AlphaloomError(Exception):
+    """An error that names the field, the value, what is allowed and what to do.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one sentence.
+    field : str
+        Dotted name of the setting, argument, column or file that is wrong; empty if none is.
+    got : object
+        The offending value; None if there is none worth showing.
+    allowed : object
+        What would have been accepted: a sentence, or a list of values.
+    hint : str
+        What the user can do now.
+    """
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 2
+    """0 is never an error; 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended."""
+
+    def __init__(
+        self, message: str = "", *, field: str = "", got: object = None, allowed: object = None, hint: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.got = got
+        self.allowed = allowed
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Return one readable line, or a paragraph where the message is one."""
+        text = self.message or self.code.replace("_", " ")
+        if self.field and self.field not in text:
+            text = f"{self.field}: {text}"
+        if self.got is not None and shown(self.got) not in text:
+            text += f" (got {shown(self.got)})"
+        if self.allowed is not None:
+            text += f"; allowed: {shown(self.allowed)}"
+        return f"{text}\n{self.hint}" if self.hint else text
+
+    def record(self) -> dict[str, object]:
+        """Return the error as a JSON-able object."""
+        return {
+            "code": self.code,
+            "field": self.field,
+            "got": plain(self.got),
+            "allowed": plain(self.allowed),
+            "hint": self.hint,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing wrong in the settings: where, what, and what would be right."""
+
+    field: str
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, " if self.line is not None else ""
+        return f"{where}{self.field}: {self.message}" if self.field else f"{where}{self.message}"
+
+
+class SettingsError(AlphaloomError):
+    """The settings cannot be used; `mistakes` holds every reason."""
+
+    code = "settings"
+
+    def __init__(self, message: str = "", *, mistakes: Sequence[Mistake] = (), field: str = "", hint: str = "") -> None:
+        super().__init__(message, field=field, hint=hint)
+        self.mistakes = tuple(mistakes)
+
+    def record(self) -> dict[str, object]:
+        """Return the error with one entry for each mistake."""
+        each = [{"field": m.field, "message": m.message, "line": m.line} for m in self.mistakes]
+        return super().record() | {"mistakes": each}
+
+
+class LedgerError(AlphaloomError):
+    """The base of what the ledger refuses."""
+
+    code = "ledger"
+
+
+class WorkspaceError(LedgerError):
+    """The workspace folder cannot be used."""
+
+    code = "workspace"
+
+
+class RunLocked(LedgerError):
+    """Another process is working on this run."""
+
+    code = "run_locked"
+    exit_code = 1
+
+
+class UnknownRun(LedgerError):
+    """No run of this workspace has that name."""
+
+    code = "unknown_run"
+
+
+class LedgerConflict(LedgerError):
+    """A record differs from the one that was stored under its key."""
+
+    code = "ledger_conflict"
+    exit_code = 1
+
+
+class DamagedObject(LedgerError):
+    """A stored file is gone, or its bytes do not hash to its name."""
+
+    code = "damaged_object"
+    exit_code = 1
+
+
+def shown(value: object) -> str:
+    """Return a value as a person wants to read it: lists without brackets, long things cut."""
+    if isinstance(value, str):
+        return value if len(value) <= 200 else value[:197] + "..."
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(shown(each) for each in value)
+    return shown(repr(value))
+
+
+def plain(value: object) -> object:
+    """Return a value as JSON can carry it; anything else as its text."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError):
+        return [plain(each) for each in value] if isinstance(value, list | tuple | set | frozenset) else str(value)
