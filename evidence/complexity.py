@@ -1,0 +1,24 @@
+"""How much freedom a formula took: bounded, and priced."""
+
+from __future__ import annotations
+
+from ..factors import Expression
+from .settings import ComplexitySettings
+
+FREE_NODES = 5
+
+
+def breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:
+    """Return a sentence for each bound that a formula exceeds."""
+    measured = {
+        "nodes": (expression.size, bounds.max_size),
+        "levels": (expression.depth, bounds.max_depth),
+        "numbers": (expression.constants, bounds.max_constants),
+        "raw fields": (len(expression.fields), bounds.max_fields),
+    }
+    return [f"{actual} {what}, at most {most}" for what, (actual, most) in measured.items() if actual > most]
+
+
+def price(expression: Expression, bounds: ComplexitySettings) -> float:
+    """Return what a formula's size costs, in units of |t| on search: nothing up to five nodes, then linear."""
+    return bounds.price_per_node * max(expression.size - FREE_NODES, 0)

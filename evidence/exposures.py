@@ -1,0 +1,131 @@
+"""What everybody is exposed to: market, sector and size, known at the close of each day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..market import Panel
+
+Frame = NDArray[np.float64]
+BETA_DAYS = 120
+SIZE_DAYS = 60
+
+
+@dataclass(frozen=True)
+class Exposures:
+    """Exposures of each name on each day, each `[T, N]`, NaN where unknown; `sector` holds codes `[N]`, -1 unknown."""
+
+    beta: Frame
+    size: Frame
+    volatility: Frame
+    sector: NDArray[np.int16]
+
+
+def measure_exposures(panel: Panel) -> Exposures:
+    """Return trailing exposures, none of which reads a later day.
+
+    Notes
+    -----
+    `beta`: slope of daily returns on the equal-weighted universe return over 120 days (half of them present at
+    least). `size`: log of `cap` where the panel has it, else of the 60-day mean dollar volume at quoted prices.
+    `volatility`: standard deviation of 60 daily returns.
+    """
+    returns = panel.fields["returns"]
+    inside = np.where(panel.universe, returns, np.nan)
+    count = np.count_nonzero(~np.isnan(inside), axis=1)
+    market = np.nansum(inside, axis=1) / np.maximum(count, 1)
+    sector = panel.groups.get("sector", np.full(panel.names, -1, dtype=np.int16))
+    return Exposures(_beta(returns, market), _size(panel), _volatility(returns), sector)
+
+
+def _trailing(frame: Frame, days: int) -> Frame:
+    """Sum the last `days` rows, missing cells as zero."""
+    total = np.cumsum(np.nan_to_num(frame), axis=0)
+    total[days:] -= total[:-days].copy()
+    return total
+
+
+def _beta(returns: Frame, market: NDArray[np.float64]) -> Frame:
+    seen = ~np.isnan(returns)
+    x = np.where(seen, market[:, None], 0.0)
+    y = np.nan_to_num(returns)
+    n = _trailing(seen.astype(np.float64), BETA_DAYS)
+    safe = np.maximum(n, 1.0)
+    mean_x, mean_y = _trailing(x, BETA_DAYS) / safe, _trailing(y, BETA_DAYS) / safe
+    covariance = _trailing(x * y, BETA_DAYS) / safe - mean_x * mean_y
+    variance = _trailing(x * x, BETA_DAYS) / safe - mean_x**2
+    known = (n >= BETA_DAYS // 2) & (variance > 1e-12)
+    return np.where(known, covariance / np.where(known, variance, 1.0), np.nan)
+
+
+def _size(panel: Panel) -> Frame:
+    cap = panel.fields.get("cap")
+    if cap is not None:
+        return np.log(np.where(cap > 0, cap, np.nan))
+    price = panel.fields.get("close_raw", panel.fields["close"])
+    dollars = price * panel.fields["volume"]
+    n = _trailing((~np.isnan(dollars)).astype(np.float64), SIZE_DAYS)
+    mean = _trailing(dollars, SIZE_DAYS) / np.maximum(n, 1.0)
+    return np.log(np.where((n >= SIZE_DAYS // 3) & (mean > 0), mean, np.nan))
+
+
+def _volatility(returns: Frame) -> Frame:
+    n = _trailing((~np.isnan(returns)).astype(np.float64), SIZE_DAYS)
+    safe = np.maximum(n, 2.0)
+    mean = _trailing(returns, SIZE_DAYS) / safe
+    variance = np.maximum(_trailing(returns**2, SIZE_DAYS) / safe - mean**2, 0.0) * safe / (safe - 1.0)
+    return np.where(n >= SIZE_DAYS // 2, np.sqrt(variance), np.nan)
+
+
+def residual(label: Frame, exposures: Exposures) -> Frame:
+    """Return a label with market, sector and size taken out, day by day.
+
+    Parameters
+    ----------
+    label
+        `[T, N]` forward returns, NaN missing.
+    exposures
+        Known at the close of each row's day.
+
+    Returns
+    -------
+    Frame
+        `[T, N]`: residuals of an ordinary least-squares regression of each day's labels on sector dummies, beta and
+        log size. A name with an unknown exposure is given its sector's mean of it; NaN stays NaN. A day with fewer
+        than 10 labels is demeaned only.
+    """
+    out = np.full(label.shape, np.nan)
+    codes = exposures.sector.astype(np.int64) + 1
+    width = int(codes.max()) + 1 if codes.size else 1
+    for day in range(label.shape[0]):
+        seen = np.flatnonzero(~np.isnan(label[day]))
+        if seen.size == 0:
+            continue
+        columns = np.stack([label[day, seen], exposures.beta[day, seen], exposures.size[day, seen]])
+        out[day, seen] = _regress_day(columns, codes[seen], width)
+    return out
+
+
+def _regress_day(columns: Frame, codes: NDArray[np.int64], width: int) -> Frame:
+    """Return the residual of the first row on sector means and on the other rows (Frisch-Waugh-Lovell)."""
+    y, x = (part for part in (_within(columns[:1], codes, width), _within(columns[1:], codes, width)))
+    residue: Frame = y[0]
+    if residue.size < 10:
+        return residue
+    solution = np.linalg.lstsq(x.T, residue, rcond=1e-10)[0]
+    out: Frame = residue - solution @ x
+    return out
+
+
+def _within(rows: Frame, codes: NDArray[np.int64], width: int) -> Frame:
+    """Take each sector's mean out of each row; unknown cells become that mean, so zero."""
+    out = np.empty_like(rows)
+    for index, row in enumerate(rows):
+        known = ~np.isnan(row)
+        count = np.bincount(codes[known], minlength=width)
+        mean = np.bincount(codes[known], weights=row[known], minlength=width) / np.maximum(count, 1)
+        out[index] = np.where(known, row - mean[codes], 0.0)
+    return out

@@ -1,0 +1,186 @@
+"""One factor scored on one window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import rank_rows, row_rank_correlation
+from ..market import Panel
+from .book import Costs, long_short
+from .exposures import Exposures, measure_exposures, residual
+from .labels import forward_returns, inside, next_open_returns
+from .settings import EvidenceSettings
+from .sheet import Sheet, Warned
+from .significance import newey_west_t
+from .windows import HORIZONS, Window
+
+Frame = NDArray[np.float64]
+Values = NDArray[np.float32]
+DECAY_STEP = 5
+LAG_PER_HORIZON = 2
+QUANTILES = 5
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores factors of one panel; labels are made once and kept."""
+
+    panel: Panel
+    settings: EvidenceSettings
+
+    @cached_property
+    def exposures(self) -> Exposures:
+        """Return market, sector and size exposures, trailing."""
+        return measure_exposures(self.panel)
+
+    @cached_property
+    def labels(self) -> Mapping[int, Frame]:
+        """Return the label of each horizon, `[T, N]`: residual or raw, as configured."""
+        horizons = sorted({*HORIZONS, self.settings.horizon_days})
+        return {days: self._label(forward_returns(self.panel, days)) for days in horizons}
+
+    @cached_property
+    def returns(self) -> Frame:
+        """Return the raw label of the main horizon, `[T, N]`."""
+        return forward_returns(self.panel, self.settings.horizon_days)
+
+    @cached_property
+    def daily_returns(self) -> Frame:
+        """Return what each name earns from the open of t+1 to the open of t+2, `[T, N]`."""
+        return next_open_returns(self.panel)
+
+    @property
+    def lag(self) -> int:
+        """Return the Newey-West lag, in days."""
+        return LAG_PER_HORIZON * self.settings.horizon_days
+
+    def _label(self, raw: Frame) -> Frame:
+        return residual(raw, self.exposures) if self.settings.returns == "residual" else raw
+
+    def daily_rank_ic(self, values: Values, window: Window, horizon: int) -> NDArray[np.float64]:
+        """Return the RankIC of each day of a window, NaN where it is undefined, `[days]`."""
+        return row_rank_correlation(window.cut(values), inside(self.labels[horizon], window, horizon))
+
+    def score(self, values: Values, window: Window, sign: int | None = None) -> Sheet:
+        """Score a factor's values `[T, N]` on a window.
+
+        Parameters
+        ----------
+        values
+            Known at the close of each row's day; NaN missing.
+        window
+            Labels that end outside it are missing.
+        sign
+            Direction of the long-short book, 1 or -1; None takes the sign of this window's mean RankIC.
+        """
+        horizon = self.settings.horizon_days
+        daily = self.daily_rank_ic(values, window, horizon)
+        test = newey_west_t(daily, self.lag)
+        held = sign if sign is not None else (-1 if test.mean < 0 else 1)
+        return Sheet(
+            window=window.name,
+            first=window.first_day,
+            last=window.last_day,
+            days=test.days,
+            horizon_days=horizon,
+            rank_ic=test.mean,
+            icir=_ratio(test.mean, daily),
+            t=test.t,
+            decay=self._decay(values, window),
+            by_year=self._by_year(daily, window),
+            daily=daily,
+            **self._book(values, window, held),
+            **self._levels(values, window),
+            warnings=self._warnings(values, window, test.mean),
+        )
+
+    def _decay(self, values: Values, window: Window) -> dict[int, float]:
+        thin = window.cut(values)[::DECAY_STEP]
+        curve = {}
+        for days in HORIZONS:
+            label = inside(self.labels[days], window, days)[::DECAY_STEP]
+            curve[days] = _mean(row_rank_correlation(np.ascontiguousarray(thin), np.ascontiguousarray(label)))
+        return curve
+
+    def _by_year(self, daily: NDArray[np.float64], window: Window) -> dict[str, float]:
+        years = self.panel.dates[window.start : window.stop].astype("datetime64[Y]").astype(str)
+        return {str(year): _mean(daily[years == year]) for year in np.unique(years)}
+
+    def _book(self, values: Values, window: Window, sign: int) -> dict[str, float | NDArray[np.float64]]:
+        ranks = rank_rows(np.float32(sign) * window.cut(values))
+        costs = Costs(self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year)
+        earned = inside(self.daily_returns, window, 1)
+        book = long_short(ranks, earned, costs, self.settings.horizon_days)
+        return {
+            "turnover": book.turnover,
+            "gross_sharpe": book.sharpe_gross,
+            "net_sharpe": book.sharpe_net,
+            "net_daily": book.net,
+        }
+
+    def _levels(self, values: Values, window: Window) -> dict[str, float | tuple[float, ...]]:
+        factor = window.cut(values)
+        label = inside(self.returns, window, self.settings.horizon_days)
+        target = inside(self.labels[self.settings.horizon_days], window, self.settings.horizon_days)
+        inhabited = np.count_nonzero(window.cut(self.panel.universe))
+        return {
+            "ic": _mean(_row_correlation(factor, target)),
+            "quantile_returns": _quantile_returns(factor, label),
+            "coverage": float(np.count_nonzero(~np.isnan(factor)) / max(inhabited, 1)),
+        }
+
+    def _warnings(self, values: Values, window: Window, mean: float) -> tuple[Warned, ...]:
+        found = [Warned("data", note) for note in self.panel.notes]
+        if abs(mean) > self.settings.leak_rank_ic:
+            text = f"mean RankIC {mean:.3f} is beyond {self.settings.leak_rank_ic}: look for a leak before believing it"
+            found.append(Warned("leak_alarm", text))
+        covered = np.count_nonzero(~np.isnan(window.cut(values)))
+        if covered < 0.5 * np.count_nonzero(window.cut(self.panel.universe)):
+            found.append(Warned("thin_coverage", "fewer than half of the universe's cells have a value"))
+        return tuple(found)
+
+
+def _mean(series: NDArray[np.float64]) -> float:
+    known = series[~np.isnan(series)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _ratio(mean: float, daily: NDArray[np.float64]) -> float:
+    known = daily[~np.isnan(daily)]
+    spread = float(known.std(ddof=1)) if known.size > 1 else 0.0
+    return mean / spread if spread > 0 else float("nan")
+
+
+def _row_correlation(a: Values, b: Frame) -> NDArray[np.float64]:
+    """Return the Pearson correlation of each row over the cells that both have; NaN under 10 of them."""
+    both = ~(np.isnan(a) | np.isnan(b))
+    count = both.sum(axis=1)
+    safe = np.maximum(count, 1)
+    x = np.where(both, a, 0.0).astype(np.float64)
+    y = np.where(both, b, 0.0)
+    x = np.where(both, x - (x.sum(axis=1) / safe)[:, None], 0.0)
+    y = np.where(both, y - (y.sum(axis=1) / safe)[:, None], 0.0)
+    scale = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+    usable = (count >= 10) & (scale > 0)
+    return np.where(usable, (x * y).sum(axis=1) / np.where(usable, scale, 1.0), np.nan)
+
+
+def _quantile_returns(factor: Values, label: Frame) -> tuple[float, ...]:
+    """Return the mean label over the day's mean in each fifth of the factor, days weighted equally."""
+    both = ~(np.isnan(factor) | np.isnan(label))
+    ranks = rank_rows(np.where(both, factor, np.nan).astype(np.float32))
+    count = np.maximum(both.sum(axis=1), 1)
+    excess = label - (np.where(both, label, 0.0).sum(axis=1) / count)[:, None]
+    bucket = np.ceil(ranks * QUANTILES)
+    means = []
+    for quantile in range(1, QUANTILES + 1):
+        chosen = both & (bucket == quantile)
+        held = chosen.sum(axis=1)
+        daily = np.where(held > 0, np.where(chosen, excess, 0.0).sum(axis=1) / np.maximum(held, 1), np.nan)
+        means.append(_mean(daily))
+    return tuple(means)

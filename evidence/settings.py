@@ -1,0 +1,68 @@
+"""What the gate and its windows are told once, before a campaign starts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class WindowSettings(BaseModel):
+    """How the days of a data set are divided at its first campaign."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    search: float = Field(0.6, gt=0, lt=1, description="share of the days that agents see")
+    selection: float = Field(0.2, gt=0, lt=1, description="share of the days that only the gate sees")
+    min_search_days: int = Field(120, ge=40, description="days")
+    min_selection_days: int = Field(60, ge=40, description="days")
+    min_sealed_days: int = Field(40, ge=40, description="days")
+
+    @model_validator(mode="after")
+    def _something_stays_sealed(self) -> WindowSettings:
+        if self.search + self.selection > 0.95:
+            raise ValueError("search + selection must leave at least 0.05 of the days sealed")
+        return self
+
+
+class CostSettings(BaseModel):
+    """What trading is charged."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bps_per_side: float = Field(10.0, ge=0, description="basis points of traded notional, one way")
+    borrow_bps_per_year: float = Field(50.0, ge=0, description="basis points of short notional a year")
+
+
+class ComplexitySettings(BaseModel):
+    """Bounds of a formula and the price of its size."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_size: int = Field(30, ge=1, description="nodes")
+    max_depth: int = Field(10, ge=1, description="levels")
+    max_constants: int = Field(8, ge=0, description="free numbers, windows included")
+    max_fields: int = Field(5, ge=1, description="raw fields")
+    price_per_node: float = Field(0.02, ge=0, description="taken from |t| on search for each node over five")
+
+
+class EvidenceSettings(BaseModel):
+    """Everything the evidence room is told by a campaign file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    horizon_days: int = Field(5, ge=1, le=20, description="days from entry to exit")
+    returns: Literal["residual", "raw"] = Field(
+        "residual", description="score against returns with market, sector and size taken out, or against raw ones"
+    )
+    level: float = Field(0.05, gt=0, lt=0.5, description="level of the stream of trials")
+    watch_p: float = Field(0.05, gt=0, lt=0.5, description="largest p-value of a watched factor")
+    max_similarity: float = Field(0.85, gt=0, le=1, description="largest shared-subtree ratio with a known factor")
+    max_redundancy: float = Field(0.7, gt=0, le=1, description="largest absolute rank correlation with the library")
+    leak_rank_ic: float = Field(0.08, gt=0, lt=1, description="mean RankIC on selection above which a leak is feared")
+    prior_trials: int = Field(0, ge=0, description="looks at these days made elsewhere, by hand or by another tool")
+    published: bool = Field(True, description="compare with the published factors that ship")
+    open_sealed: bool = Field(False, description="open the sealed window at the close, once, for the combination")
+    windows: WindowSettings = WindowSettings()
+    costs: CostSettings = CostSettings()
+    complexity: ComplexitySettings = ComplexitySettings()

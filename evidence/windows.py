@@ -1,0 +1,147 @@
+"""Three windows of days: search, which agents see; selection, which only the gate sees; sealed, which nobody sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ledger import Boundaries, Ledger, WindowKey, digest
+from ..market import Panel
+from .errors import BoundaryConflict, TooFewDays
+from .settings import WindowSettings
+
+HORIZONS = (1, 2, 3, 5, 10, 20)
+"""Days of the labels of the decay curve; the largest one sets the embargo."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A run of panel rows, `start` inclusive, `stop` exclusive."""
+
+    name: str
+    start: int
+    stop: int
+    first_day: str
+    last_day: str
+
+    @property
+    def days(self) -> int:
+        """Count the days."""
+        return self.stop - self.start
+
+    def cut(self, frame: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the rows of a `[T, N]` frame that lie inside."""
+        return frame[self.start : self.stop]
+
+    def record(self) -> dict[str, object]:
+        """Return what a report prints."""
+        return {"first": self.first_day, "last": self.last_day, "days": self.days}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The three windows of a data set, with the embargo between them."""
+
+    search: Window
+    selection: Window
+    sealed: Window
+    embargo_days: int
+    boundaries: Boundaries
+
+    def key(self, window: Window) -> WindowKey:
+        """Return what identifies a window across data sets: its days and its names."""
+        edges = self.boundaries
+        return WindowKey(edges.dataset, window.first_day, window.last_day, edges.names)
+
+
+def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str) -> Windows:
+    """Return the windows of a panel; the first campaign on its days and names fixes them for good.
+
+    Parameters
+    ----------
+    panel
+        T days by N names.
+    ledger
+        Holds the boundaries of every data set of the workspace.
+    settings
+        Shares of the days, and the least number of days of each window.
+    dataset
+        What reports call the data.
+
+    Raises
+    ------
+    TooFewDays
+        A window would be shorter than `settings` allows.
+    BoundaryConflict
+        Boundaries fixed earlier, for data that shares a day and a name with this panel, do not fit it.
+    """
+    embargo = max(HORIZONS) + 1
+    wanted = _propose(panel, settings, dataset, embargo)
+    return _place(panel, ledger.fix_boundaries(wanted), settings, embargo)
+
+
+def _propose(panel: Panel, settings: WindowSettings, dataset: str, embargo: int) -> Boundaries:
+    total = panel.days
+    ends = round(total * settings.search), round(total * (settings.search + settings.selection))
+    _refuse_short(settings, total, ends[0], ends[1] - ends[0] - embargo, total - ends[1] - embargo)
+    day = [str(value) for value in panel.dates]
+    return Boundaries(
+        dataset=dataset,
+        names=panel.symbols,
+        first_day=day[0],
+        search_end=day[ends[0] - 1],
+        selection_start=day[ends[0] + embargo],
+        selection_end=day[ends[1] - 1],
+        sealed_start=day[ends[1] + embargo],
+        sealed_end=day[-1],
+    )
+
+
+def _refuse_short(settings: WindowSettings, total: int, search: int, selection: int, sealed: int) -> None:
+    least = {
+        "search": (search, settings.min_search_days),
+        "selection": (selection, settings.min_selection_days),
+        "sealed": (sealed, settings.min_sealed_days),
+    }
+    short = [f"{name} {max(days, 0)} (needs {need})" for name, (days, need) in least.items() if days < need]
+    if short:
+        raise TooFewDays(
+            f"The panel has {total} days, too few for its windows: {', '.join(short)}.",
+            field="panel",
+            got=f"{total} days",
+            allowed="three windows with 21 days between them",
+            hint="Give a longer panel, or lower evidence.windows.min_*_days in the campaign file.",
+        )
+
+
+def _place(panel: Panel, fixed: Boundaries, settings: WindowSettings, embargo: int) -> Windows:
+    names = ("search", "selection", "sealed")
+    starts = (str(panel.dates[0]), fixed.selection_start, fixed.sealed_start)
+    stops = (fixed.search_end, fixed.selection_end, fixed.sealed_end)
+    windows = [_between(panel, *edges) for edges in zip(names, starts, stops, strict=True)]
+    least = (settings.min_search_days, settings.min_selection_days, settings.min_sealed_days)
+    if any(window.days < need for window, need in zip(windows, least, strict=True)):
+        raise BoundaryConflict(
+            f"The windows of these days and names were fixed by {fixed.dataset!r} (search to {fixed.search_end}, "
+            f"selection to {fixed.selection_end}, sealed to {fixed.sealed_end}) and do not fit this panel.",
+            field="panel",
+            got=f"{panel.dates[0]} to {panel.dates[-1]}",
+            allowed=f"a panel that covers {fixed.first_day} to {fixed.sealed_end}",
+            hint="Use the whole span, or another --workspace if the data has nothing to do with the earlier one.",
+        )
+    return Windows(windows[0], windows[1], windows[2], embargo, fixed)
+
+
+def _between(panel: Panel, name: str, first: str, last: str) -> Window:
+    start = int(np.searchsorted(panel.dates, np.datetime64(first, "D"), side="left"))
+    stop = int(np.searchsorted(panel.dates, np.datetime64(last, "D"), side="right"))
+    if stop <= start:
+        return Window(name, start, start, first, last)
+    return Window(name, start, stop, str(panel.dates[start]), str(panel.dates[stop - 1]))
+
+
+def dataset_name(panel: Panel, given: str) -> str:
+    """Return the name of a data set: the one given, else one made of its span and names, which outlives new days."""
+    return given or f"panel-{digest([str(panel.dates[0]), list(panel.symbols)])[:12]}"
