@@ -34,7 +34,7 @@ class Likeness:
 @lru_cache(maxsize=8192)
 def _subtrees(core: Node) -> dict[Node, int]:
     """Return the size of each distinct subtree, windows as they are."""
-    return {node: sum(1 for _ in walk(node)) for _, node in walk(core)}
+    return {node: node.size for _, node in walk(core)}
 
 
 @lru_cache(maxsize=8192)

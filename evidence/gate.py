@@ -1,0 +1,202 @@
+"""The acceptance gate: fixed steps in a fixed order, each deterministic, each reason kept.
+
+The steps before statistics read the search window only and cost nothing. Statistics is a trial: one look at the
+selection window, written to the ledger before it is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import Expression
+from ..ledger import Ledger, Look, Trial
+from .alignment import Claim, against_its_direction, unlike_its_words
+from .complexity import breaches
+from .errors import TrialsSpent
+from .originality import Known, nearest
+from .overfitting import deflated_sharpe
+from .redundancy import closest
+from .score import Scorer
+from .settings import EvidenceSettings
+from .sheet import tidy
+from .significance import lond_level, null_distribution
+from .verdict import Reason, Verdict, Word
+from .windows import Windows
+
+Values = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is put before the gate: a factor with its claim and search facts, or a set of such factors as one.
+
+    Attributes
+    ----------
+    values
+        `[T, N]`, NaN outside the universe.
+    rank_ic
+        Mean RankIC on search; its sign is the direction in which the factor is held.
+    members
+        Empty for a single factor. A set is judged by its members on complexity, originality and words.
+    """
+
+    expression: Expression
+    claim: Claim
+    values: Values
+    rank_ic: float | None
+    members: tuple[Case, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Case, ...]:
+        """Return the single factors: the members of a set, or the case itself."""
+        return self.members or (self,)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a case is compared with, and how many factors the campaign has tried.
+
+    `sharpes` are the daily net Sharpe ratios on search of all evaluated factors, whose spread deflates the best.
+    """
+
+    known: Sequence[Known]
+    library: Mapping[str, Values]
+    sharpes: Sequence[float]
+    trials_left: int
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Judges cases on one data set for one campaign."""
+
+    scorer: Scorer
+    windows: Windows
+    ledger: Ledger
+    settings: EvidenceSettings
+    run: str
+
+    def judge(self, case: Case, around: Surroundings) -> Verdict:
+        """Return the verdict on a case; a trial is spent only if every step before statistics passed.
+
+        Raises
+        ------
+        TrialsSpent
+            A look would be needed and the campaign has none left.
+        """
+        reasons = [
+            Reason("parse", True, "parses, and its units fit"),
+            Reason("causal", True, f"reads the last {case.expression.warmup + 1} days and no later one"),
+            self._complexity(case),
+            self._originality(case, around.known),
+            self._redundancy(case, around.library),
+            self._alignment(case),
+        ]
+        name = case.expression.id
+        if not all(reason.passed for reason in reasons):
+            return Verdict(name, "rejected", tuple(reasons))
+        return self._try(case, around, reasons)
+
+    def _complexity(self, case: Case) -> Reason:
+        found = [text for part in case.parts for text in breaches(part.expression, self.settings.complexity)]
+        numbers = {"nodes": case.expression.size, "depth": case.expression.depth}
+        return Reason("complexity", not found, "; ".join(found) or "within its bounds", numbers)
+
+    def _originality(self, case: Case, known: Sequence[Known]) -> Reason:
+        likest = [like for part in case.parts for like in nearest(part.expression, known)]
+        worst = max(likest, key=lambda like: like.ratio, default=None)
+        if worst is None:
+            return Reason("originality", True, "nothing to compare with")
+        passed = worst.ratio <= self.settings.max_similarity
+        text = f"shares {worst.shared} with {worst.known.name} ({worst.known.where})"
+        return Reason("originality", passed, text, {"ratio": tidy(worst.ratio), "most": self.settings.max_similarity})
+
+    def _redundancy(self, case: Case, library: Mapping[str, Values]) -> Reason:
+        found = closest(case.values, library, self.windows.search)
+        if found is None:
+            return Reason("redundancy", True, "the library is empty")
+        passed = abs(found.rank_correlation) <= self.settings.max_redundancy
+        numbers = {"rank_correlation": tidy(found.rank_correlation), "most": self.settings.max_redundancy}
+        return Reason("redundancy", passed, f"most like {found.factor_id} of the library", numbers)
+
+    def _alignment(self, case: Case) -> Reason:
+        found = [text for part in case.parts for text in self._disagreements(part)]
+        return Reason("alignment", not found, "; ".join(found) or "the formula says what the hypothesis says")
+
+    def _disagreements(self, part: Case) -> list[str]:
+        words = unlike_its_words(part.expression, part.claim, self.settings)
+        return words + against_its_direction(part.rank_ic, part.claim)
+
+    def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
+        key = self.windows.key(self.windows.selection)
+        known = self._earlier_look(case.expression.id)
+        if known is None and around.trials_left <= 0:
+            raise TrialsSpent(
+                "The campaign's budget of trials is used up.",
+                field="budget.trials",
+                got=0,
+                allowed="at least one trial left",
+                hint="Raise budget.trials; earlier trials keep counting.",
+            )
+        trial = self.ledger.open_trial(Look(self.run, case.expression.id, key, self.settings.prior_trials))
+        if trial.outcome is None:
+            trial = self.ledger.close_trial(trial.id, self._look(case, around, trial))
+        return self._verdict(trial, reasons)
+
+    def _earlier_look(self, subject: str) -> Trial | None:
+        """Return the trial that already looked at this window for this factor, also one that a crash cut short."""
+        key = self.windows.key(self.windows.selection)
+        same = [t for t in self.ledger.overlapping_trials(key) if t.subject == subject and t.window == key]
+        return same[0] if same else None
+
+    def _look(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
+        """Take the look: the only place of the gate that reads the selection window."""
+        sign = 1 if (case.rank_ic or 0.0) > 0 else -1
+        sheet = self.scorer.score(case.values, self.windows.selection, sign)
+        null = null_distribution(sheet.days, self.settings.horizon_days, self.scorer.lag)
+        p_value = null.p_value(sign * sheet.t)
+        found = self._discoveries_before(trial)
+        level = lond_level(trial.number, found, self.settings.level)
+        return {
+            "p_value": float(f"{p_value:.6g}"),
+            "level": float(f"{level:.6g}"),
+            "discoveries_before": found,
+            "passed": p_value <= level,
+            "watch": p_value <= self.settings.watch_p,
+            "sign": sign,
+            "selection": sheet.record(),
+            "deflated_sharpe": self._deflated(sheet.net_daily, trial.number, around.sharpes),
+        }
+
+    def _discoveries_before(self, trial: Trial) -> int:
+        """Count earlier discoveries; a trial still open elsewhere counts as none, which can only lower the level."""
+        earlier = self.ledger.overlapping_trials(trial.window)
+        return sum(1 for other in earlier if other.number < trial.number and (other.outcome or {}).get("passed") is True)
+
+    def _deflated(self, net: NDArray[np.float64], trials: int, sharpes: Sequence[float]) -> dict[str, float | None]:
+        known = [value for value in sharpes if math.isfinite(value)]
+        if len(known) < 2 or np.count_nonzero(~np.isnan(net)) < 30:
+            return {"by_trials": None, "by_evaluations": None}
+        spread = float(np.var(known, ddof=1))
+        daily = net[~np.isnan(net)]
+        return {
+            "by_trials": tidy(deflated_sharpe(daily, max(trials, 1), spread)),
+            "by_evaluations": tidy(deflated_sharpe(daily, len(known), spread)),
+        }
+
+    def _verdict(self, trial: Trial, reasons: list[Reason]) -> Verdict:
+        outcome = dict(trial.outcome or {})
+        word: Word = "accepted" if outcome["passed"] else "watchlist" if outcome["watch"] else "rejected"
+        text = (
+            f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial {trial.number}"
+            f" with {outcome['discoveries_before']} found before"
+        )
+        numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
+        statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
+        selection = {**outcome["selection"], **numbers, "deflated_sharpe": outcome["deflated_sharpe"]}
+        return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)

@@ -1,0 +1,49 @@
+"""A verdict with every reason for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Word = Literal["accepted", "watchlist", "rejected"]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What one step of the gate found.
+
+    `message` may carry numbers and is for people; `step` and `passed` are all that an agent is told of a step that
+    looked at the selection window.
+    """
+
+    step: str
+    passed: bool
+    message: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"step": self.step, "passed": self.passed, "message": self.message, "numbers": dict(self.numbers)}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gate's word on one factor or set."""
+
+    factor_id: str
+    word: Word
+    reasons: tuple[Reason, ...]
+    trial: int | None = None
+    selection: Mapping[str, Any] | None = None
+
+    def for_agents(self) -> dict[str, Any]:
+        """Return the verdict without any number from the selection window: steps and words only."""
+        told = [_told(reason) for reason in self.reasons if not reason.passed]
+        return {"id": self.factor_id, "verdict": self.word, "reasons": told}
+
+
+def _told(reason: Reason) -> str:
+    if reason.step == "statistics":
+        return "statistics: not proven on the selection window after all looks that were taken at it"
+    return f"{reason.step}: {reason.message}"

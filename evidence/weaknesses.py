@@ -1,0 +1,78 @@
+"""What is wrong with a factor, named from its search sheet, so that the next change can address it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import row_rank_correlation
+from .exposures import Exposures
+from .sheet import tidy
+from .windows import Window
+
+WEAK_T = 3.0
+HIGH_TURNOVER = 0.35
+EXPOSED = 0.5
+STEP = 5
+
+
+def _weakness(code: str, value: float, message: str) -> dict[str, Any]:
+    return {"code": code, "value": tidy(value), "message": message}
+
+
+def name_weaknesses(
+    sheet: Mapping[str, Any], values: NDArray[np.float32], exposures: Exposures, window: Window
+) -> list[dict[str, Any]]:
+    """Return the named weaknesses of a factor on the search window, each `{code, value, message}`.
+
+    Codes: `weak` (|t| under 3), `turnover` (over 0.35 of gross a day), `costs` (loses after costs what it earns
+    before), `decay` (half of the one-day RankIC gone at ten days), `one_year` (without its best year under half is
+    left), `exposure` (mean rank correlation with beta, size or volatility beyond 0.5).
+    """
+    found = _from_figures(sheet)
+    curve = sheet["decay"]
+    first, tenth = curve.get("1"), curve.get("10")
+    if first and tenth is not None and abs(first) > 0.01 and tenth / first < 0.5:
+        found.append(_weakness("decay", tenth / first, "over half of the one-day RankIC is gone at ten days"))
+    found += _one_year(sheet)
+    found += _exposed(values, exposures, window)
+    return found
+
+
+def _from_figures(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    t = sheet["t"] or 0.0
+    if abs(t) < WEAK_T:
+        found.append(_weakness("weak", t, f"t of {t:.1f} on search: hardly told from luck"))
+    turnover = sheet["turnover"] or 0.0
+    if turnover > HIGH_TURNOVER:
+        found.append(_weakness("turnover", turnover, f"{turnover:.0%} of the book is traded each day"))
+    gross, net = sheet["gross_sharpe"], sheet["net_sharpe"]
+    if gross is not None and net is not None and gross > 0.3 and net <= 0:
+        found.append(_weakness("costs", net, "costs eat all that it earns"))
+    return found
+
+
+def _one_year(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
+    years = [value for value in sheet["by_year"].values() if value is not None]
+    mean = sheet["rank_ic"]
+    if not mean or len(years) < 3:
+        return []
+    signed = sorted(value * (1 if mean > 0 else -1) for value in years)
+    rest = float(np.mean(signed[:-1])) / abs(mean)
+    return [_weakness("one_year", rest, "under half is left without its best year")] if rest < 0.5 else []
+
+
+def _exposed(values: NDArray[np.float32], exposures: Exposures, window: Window) -> list[dict[str, Any]]:
+    found = []
+    thin = np.ascontiguousarray(window.cut(values)[::STEP])
+    for name in ("beta", "size", "volatility"):
+        exposure = np.ascontiguousarray(window.cut(getattr(exposures, name))[::STEP])
+        daily = row_rank_correlation(thin, exposure)
+        mean = float(np.nanmean(daily)) if not np.isnan(daily).all() else 0.0
+        if abs(mean) > EXPOSED:
+            found.append(_weakness("exposure", mean, f"mostly {name} in disguise (rank correlation {mean:.2f})"))
+    return found
