@@ -1,0 +1,1 @@
+"""The factor language and its engine: formulas in, panels of values out."""
