@@ -1,0 +1,216 @@
+"""Tells whether a mean daily RankIC is more than luck, given every look that was taken before.
+
+One trial is a one-sided test of the mean with Newey-West errors against the null distribution of `null.py`. The stream
+of trials is controlled by LOND, divided by the harmonic number, which holds whatever the dependence between trials.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .null import NullDistribution, null_distribution
+
+__all__ = [
+    "NeweyWest",
+    "NullDistribution",
+    "Power",
+    "gamma",
+    "lond_level",
+    "lord_plus_plus",
+    "newey_west_t",
+    "null_distribution",
+    "power",
+]
+
+
+@dataclass(frozen=True)
+class NeweyWest:
+    """A mean and how well it is known.
+
+    Attributes
+    ----------
+    mean, standard_error
+        In the units of the series.
+    t
+        Mean over standard error; NaN where the error is zero or too few days are there.
+    days
+        Values that were present.
+    """
+
+    mean: float
+    standard_error: float
+    t: float
+    days: int
+
+    @property
+    def daily_deviation(self) -> float:
+        """Return the long-run standard deviation of one day: the error times the root of the days."""
+        return self.standard_error * math.sqrt(self.days)
+
+
+def newey_west_t(series: ArrayLike, lag: int) -> NeweyWest:
+    """Measure a mean with Newey-West standard errors.
+
+    Parameters
+    ----------
+    series
+        Daily values, shape ``[D]``, in order of time. NaN is a missing day and is dropped.
+    lag
+        Bartlett weights ``1 - l / (lag + 1)`` on autocovariances (divided by D) up to this lag, which is cut to the
+        number of days less one.
+
+    Returns
+    -------
+    NeweyWest
+        A constant series has a NaN t; an empty one NaN throughout. With lag 0, t is Student's times
+        ``sqrt(D / (D - 1))``.
+
+    References
+    ----------
+    Newey and West (1987), Econometrica 55, 703-708.
+    """
+    values = np.asarray(series, dtype=np.float64)
+    values = values[~np.isnan(values)]
+    days = len(values)
+    if days == 0:
+        return NeweyWest(math.nan, math.nan, math.nan, 0)
+    mean = float(values.mean())
+    centred = values - mean
+    variance = float(centred @ centred)
+    for step in range(1, min(lag, days - 1) + 1):
+        variance += 2.0 * (1.0 - step / (lag + 1)) * float(centred[step:] @ centred[:-step])
+    error = math.sqrt(max(variance, 0.0)) / days
+    constant = error <= 1e-13 * max(abs(mean), float(np.abs(values).max()))
+    return NeweyWest(mean, error, math.nan if days < 2 or constant else mean / error, days)
+
+
+def gamma(number: int) -> float:
+    """Return the share of the level that is set aside for the trial with this number.
+
+    Parameters
+    ----------
+    number
+        1 for the first trial.
+
+    Returns
+    -------
+    float
+        ``.07720838 ln(max(j, 2)) / (j exp(sqrt(ln j)))``; the shares of all trials sum to 1.
+
+    References
+    ----------
+    Javanmard and Montanari (2018), Annals of Statistics 46, 526-554; the constant of the onlineFDR package.
+    """
+    if number < 1:
+        raise ValueError(f"number must be at least 1, got {number}")
+    return 0.07720838 * math.log(max(number, 2)) / (number * math.exp(math.sqrt(math.log(number))))
+
+
+def lond_level(number: int, discoveries_before: int, alpha: float = 0.05) -> float:
+    """Return the level at which a trial is a discovery, under any dependence between trials.
+
+    Parameters
+    ----------
+    number
+        1 for the first trial of the stream.
+    discoveries_before
+        Discoveries among the trials with smaller numbers.
+    alpha
+        False discovery rate to hold, in (0, 1).
+
+    Returns
+    -------
+    float
+        ``alpha gamma_number (discoveries_before + 1) / H_number``, H being the harmonic number.
+
+    References
+    ----------
+    Javanmard and Montanari (2015), arXiv:1502.06197; harmonic correction: Zrnic, Ramdas and Jordan (2021), JMLR 22.
+    """
+    if not 0 <= discoveries_before < number:
+        raise ValueError(f"discoveries_before must be in [0, {number}), got {discoveries_before}")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be in (0, 1), got {alpha}")
+    harmonic = math.fsum(1.0 / step for step in range(1, number + 1))
+    return alpha * gamma(number) * (discoveries_before + 1) / harmonic
+
+
+def lord_plus_plus(p_values: Sequence[float], alpha: float = 0.05, w0: float | None = None) -> list[float]:
+    """Return the level of each trial under LORD++: the optimistic line, valid for independent trials only.
+
+    Parameters
+    ----------
+    p_values
+        In order of the stream. A trial is a discovery when its p-value is at most its level.
+    alpha
+        False discovery rate to hold.
+    w0
+        Wealth at the start, at most alpha; alpha / 10 when not given.
+
+    Returns
+    -------
+    list of float
+        One level for each trial.
+
+    References
+    ----------
+    Ramdas, Yang, Wainwright and Jordan (2017), NeurIPS 30.
+    """
+    start = alpha / 10 if w0 is None else w0
+    if not 0 <= start <= alpha < 1:
+        raise ValueError(f"0 <= w0 <= alpha < 1 must hold, got w0={start}, alpha={alpha}")
+    levels: list[float] = []
+    found: list[int] = []
+    for number, p_value in enumerate(p_values, start=1):
+        rewards = [alpha - start] * min(len(found), 1) + [alpha] * (len(found) - 1)
+        earned = (reward * gamma(number - at) for reward, at in zip(rewards, found, strict=True))
+        levels.append(start * gamma(number) + math.fsum(earned))
+        if p_value <= levels[-1]:
+            found.append(number)
+    return levels
+
+
+@dataclass(frozen=True)
+class Power:
+    """What a window could have proved.
+
+    Attributes
+    ----------
+    p_required
+        Level of the stream at this trial: the p-value that it may have at most.
+    t_required
+        Newey-West t with that p-value.
+    rank_ic_provable
+        Smallest mean daily RankIC, measured on the window, that would have been accepted. A factor whose true RankIC
+        is exactly this is accepted about every other time.
+    """
+
+    p_required: float
+    t_required: float
+    rank_ic_provable: float
+
+
+def power(null: NullDistribution, level: float, rank_ic_sd: float) -> Power:
+    """Say which RankIC a window can prove at a given level.
+
+    Parameters
+    ----------
+    null
+        Distribution of t without any effect, for the days, horizon and lag of the window.
+    level
+        Level of the trial in question, from `lond_level`.
+    rank_ic_sd
+        Long-run standard deviation of one day's RankIC (`NeweyWest.daily_deviation`), typical of the candidates.
+
+    Returns
+    -------
+    Power
+        A NaN deviation gives a NaN RankIC.
+    """
+    t_required = null.t_required(level)
+    return Power(level, t_required, t_required * rank_ic_sd / math.sqrt(null.days))

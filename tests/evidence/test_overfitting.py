@@ -1,0 +1,91 @@
+"""Deflated Sharpe and PBO against published values."""
+
+import math
+
+import numpy as np
+import pytest
+
+from alphaloom.evidence.overfitting import (
+    Moments,
+    deflated_sharpe,
+    expected_maximum,
+    moments,
+    pbo,
+    probabilistic_sharpe,
+)
+
+DAYS = 1250
+PAPER = Moments(2.5 / math.sqrt(250), -3.0, 10.0, DAYS)
+VARIANCE = 0.5 / 250
+
+
+@pytest.mark.parametrize(
+    ("skewness", "kurtosis", "benchmark", "expected"),
+    [(0, 3, 0.0, 0.982), (-2.448, 10.164, 0.0, 0.913), (0, 3, 0.1, 0.949), (-2.448, 10.164, 0.1, 0.856)],
+)
+def test_probabilistic_sharpe_matches_the_paper(
+    skewness: float, kurtosis: float, benchmark: float, expected: float
+) -> None:
+    found = probabilistic_sharpe(Moments(0.458, skewness, kurtosis, 24), benchmark)
+    assert found == pytest.approx(expected, abs=6e-4)
+
+
+@pytest.mark.parametrize(("trials", "expected"), [(1, 0.0), (10, 1.5746), (100, 2.5306), (1000, 3.2551)])
+def test_expected_maximum_matches_the_reference(trials: int, expected: float) -> None:
+    assert expected_maximum(trials) == pytest.approx(expected, abs=5e-5)
+
+
+def test_deflated_sharpe_matches_the_paper() -> None:
+    found = deflated_sharpe(PAPER, 100, VARIANCE)
+    assert found.benchmark == pytest.approx(0.1132, abs=5e-5)
+    assert found.probability == pytest.approx(0.9004, abs=5e-5)
+    assert deflated_sharpe(PAPER, 46, VARIANCE).probability == pytest.approx(0.9505, abs=5e-5)
+    normal = Moments(PAPER.sharpe, 0.0, 3.0, DAYS)
+    assert deflated_sharpe(normal, 88, VARIANCE).probability == pytest.approx(0.9505, abs=5e-5)
+
+
+def test_one_trial_is_not_deflated() -> None:
+    assert deflated_sharpe(PAPER, 1, VARIANCE).probability == probabilistic_sharpe(PAPER)
+
+
+def test_moments_of_a_short_series() -> None:
+    found = moments([1.0, 2.0, math.nan, 6.0])
+    assert (found.days, found.sharpe) == (3, pytest.approx(3 / math.sqrt(7)))
+    assert found.skewness == pytest.approx(6 / (14 / 3) ** 1.5)
+    assert found.kurtosis == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("series", [[], [1.0, 2.0], [0.1] * 20, [0.0] * 20])
+def test_no_variation_no_sharpe(series: list[float]) -> None:
+    assert math.isnan(moments(series).sharpe)
+    assert math.isnan(deflated_sharpe(moments(series), 10, 0.1).probability)
+
+
+def test_noise_is_overfitted_about_half_the_time() -> None:
+    found = [pbo(np.random.default_rng(seed).standard_normal((1000, 50))).probability for seed in range(20)]
+    assert np.mean(found) == pytest.approx(0.475, abs=0.08)
+
+
+def test_one_real_series_among_noise_is_not() -> None:
+    returns = np.random.default_rng(0).standard_normal((1000, 50))
+    returns[:, 7] += 0.2
+    found = pbo(returns)
+    assert found.probability < 0.05
+    assert found.logits.shape == (252,)
+
+
+def test_a_candidate_that_never_trades_is_no_winner() -> None:
+    returns = np.full((100, 3), math.nan)
+    returns[:, 1] = np.random.default_rng(0).standard_normal(100) + 1
+    assert pbo(returns).probability == 0.0
+
+
+@pytest.mark.parametrize(("days", "candidates", "blocks"), [(100, 1, 10), (100, 5, 9), (15, 5, 10), (100, 5, 0)])
+def test_too_little_to_split_is_refused(days: int, candidates: int, blocks: int) -> None:
+    with pytest.raises(ValueError, match="blocks"):
+        pbo(np.ones((days, candidates)), blocks)
+
+
+def test_trials_must_be_counted() -> None:
+    with pytest.raises(ValueError, match="trials"):
+        expected_maximum(0)
