@@ -12,7 +12,6 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 __all__ = [
-    "DeflatedSharpe",
     "Moments",
     "Overfitting",
     "deflated_sharpe",
@@ -41,26 +40,6 @@ class Moments:
     skewness: float
     kurtosis: float
     days: int
-
-
-@dataclass(frozen=True)
-class DeflatedSharpe:
-    """A Sharpe ratio against the best that this many worthless trials would show.
-
-    Attributes
-    ----------
-    sharpe, benchmark
-        Of one period: the series' own, and the expected maximum of the trials.
-    probability
-        That the true Sharpe ratio is above the benchmark.
-    trials
-        Number that the benchmark was computed for.
-    """
-
-    sharpe: float
-    benchmark: float
-    probability: float
-    trials: int
 
 
 @dataclass(frozen=True)
@@ -156,29 +135,31 @@ def expected_maximum(trials: int) -> float:
     return (1.0 - np.euler_gamma) * first + np.euler_gamma * second
 
 
-def deflated_sharpe(sample: Moments, trials: int, variance: float) -> DeflatedSharpe:
-    """Deflate a Sharpe ratio by the number of trials that it was picked from.
+def deflated_sharpe(returns: ArrayLike | Moments, trials: int, variance: float) -> float:
+    """Return the probability that a picked series has a true Sharpe ratio above the best of worthless trials.
 
     Parameters
     ----------
-    sample
-        Moments of the picked series, per period.
+    returns
+        One value a period, shape ``[D]``, NaN dropped; or its moments.
     trials
-        Every trial that was run, also refused and failed ones.
+        Every trial that was run, also refused and failed ones, at least 1.
     variance
-        Variance of the trials' Sharpe ratios, per period.
+        Variance of the trials' Sharpe ratios, per period: an annualised one must be divided by the periods of a year.
 
     Returns
     -------
-    DeflatedSharpe
-        Its probability is NaN where moments or variance are.
+    float
+        `probabilistic_sharpe` against ``sqrt(variance) * expected_maximum(trials)``; NaN where either is.
 
     References
     ----------
     Bailey and Lopez de Prado (2014), Journal of Portfolio Management 40(5), 94-107.
     """
-    benchmark = math.sqrt(variance) * expected_maximum(trials) if variance >= 0 else math.nan
-    return DeflatedSharpe(sample.sharpe, benchmark, probabilistic_sharpe(sample, benchmark), trials)
+    sample = returns if isinstance(returns, Moments) else moments(returns)
+    if not variance >= 0:
+        return math.nan
+    return probabilistic_sharpe(sample, math.sqrt(variance) * expected_maximum(trials))
 
 
 def pbo(returns: ArrayLike, blocks: int = 10) -> Overfitting:

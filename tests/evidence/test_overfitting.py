@@ -36,16 +36,20 @@ def test_expected_maximum_matches_the_reference(trials: int, expected: float) ->
 
 
 def test_deflated_sharpe_matches_the_paper() -> None:
-    found = deflated_sharpe(PAPER, 100, VARIANCE)
-    assert found.benchmark == pytest.approx(0.1132, abs=5e-5)
-    assert found.probability == pytest.approx(0.9004, abs=5e-5)
-    assert deflated_sharpe(PAPER, 46, VARIANCE).probability == pytest.approx(0.9505, abs=5e-5)
-    normal = Moments(PAPER.sharpe, 0.0, 3.0, DAYS)
-    assert deflated_sharpe(normal, 88, VARIANCE).probability == pytest.approx(0.9505, abs=5e-5)
+    assert math.sqrt(VARIANCE) * expected_maximum(100) == pytest.approx(0.1132, abs=5e-5)
+    assert deflated_sharpe(PAPER, 100, VARIANCE) == pytest.approx(0.9004, abs=5e-5)
+    assert deflated_sharpe(PAPER, 46, VARIANCE) == pytest.approx(0.9505, abs=5e-5)
+    assert deflated_sharpe(Moments(PAPER.sharpe, 0.0, 3.0, DAYS), 88, VARIANCE) == pytest.approx(0.9505, abs=5e-5)
+
+
+def test_a_series_is_measured_before_it_is_deflated() -> None:
+    returns = np.random.default_rng(2).standard_normal(300) + 0.1
+    assert deflated_sharpe(returns, 20, 0.001) == deflated_sharpe(moments(returns), 20, 0.001)
+    assert math.isnan(deflated_sharpe(returns, 20, math.nan))
 
 
 def test_one_trial_is_not_deflated() -> None:
-    assert deflated_sharpe(PAPER, 1, VARIANCE).probability == probabilistic_sharpe(PAPER)
+    assert deflated_sharpe(PAPER, 1, VARIANCE) == probabilistic_sharpe(PAPER)
 
 
 def test_moments_of_a_short_series() -> None:
@@ -58,7 +62,7 @@ def test_moments_of_a_short_series() -> None:
 @pytest.mark.parametrize("series", [[], [1.0, 2.0], [0.1] * 20, [0.0] * 20])
 def test_no_variation_no_sharpe(series: list[float]) -> None:
     assert math.isnan(moments(series).sharpe)
-    assert math.isnan(deflated_sharpe(moments(series), 10, 0.1).probability)
+    assert math.isnan(deflated_sharpe(moments(series), 10, 0.1))
 
 
 def test_noise_is_overfitted_about_half_the_time() -> None:
