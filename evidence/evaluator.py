@@ -1,0 +1,313 @@
+"""The evaluation service: the one door to scores and verdicts, which enforces windows, budgets and the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..factors import Engine, Expression, FactorError, ParseError, explain, parse
+from ..ledger import Attempt, Evaluation, Ledger, LibraryRow, Stage, VerdictRow
+from ..market import Panel
+from .alignment import Claim, unlike_its_words
+from .complexity import breaches, price
+from .errors import EvidenceError, UnknownFactor
+from .gate import Case, Gate, Surroundings
+from .originality import Known, nearest, published
+from .score import Scorer
+from .settings import EvidenceSettings
+from .sheet import tidy
+from .verdict import Reason, Verdict, Word
+from .weaknesses import name_weaknesses
+from .windows import Windows
+
+Values = NDArray[np.float32]
+MOST_MEMBERS = 10
+
+
+class Budget(BaseModel):
+    """What a campaign may spend on evidence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    evaluations: int = Field(240, ge=1, description="factors scored on the search window")
+    trials: int = Field(10, ge=0, description="looks at the selection window")
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A formula that somebody proposes, with the hypothesis it is meant to test.
+
+    `key` orders attempts within a run; the same key twice is the same attempt.
+    """
+
+    text: str
+    claim: Claim
+    key: str
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Scores and judges factors of one panel for one run; everything it is asked is in the ledger."""
+
+    engine: Engine
+    scorer: Scorer
+    windows: Windows
+    ledger: Ledger
+    settings: EvidenceSettings
+    budget: Budget
+    run: str
+
+    @property
+    def panel(self) -> Panel:
+        """Return the panel that factors are computed on."""
+        return self.scorer.panel
+
+    @cached_property
+    def gate(self) -> Gate:
+        """Return the acceptance gate of this run."""
+        return Gate(self.scorer, self.windows, self.ledger, self.settings, self.run)
+
+    def read(self, text: str) -> Expression:
+        """Parse a formula of this panel's fields."""
+        return parse(text, fields=tuple(self.panel.fields))
+
+    def values(self, expression: Expression) -> Values:
+        """Compute a factor, `[T, N]`, NaN outside the universe."""
+        return self.engine.evaluate([expression])[0]
+
+    # What is left, and what is known.
+
+    def evaluations_left(self) -> int:
+        """Count the evaluations that the budget still allows."""
+        return max(self.budget.evaluations - len(self.ledger.evaluations(self.run)), 0)
+
+    def trials_left(self) -> int:
+        """Count the looks at the selection window that the budget still allows."""
+        return max(self.budget.trials - self.trials_spent(), 0)
+
+    def trials_spent(self) -> int:
+        """Count the looks at the selection window that this run opened."""
+        key = self.windows.key(self.windows.selection)
+        return sum(1 for trial in self.ledger.overlapping_trials(key) if trial.run == self.run)
+
+    def known(self) -> list[Known]:
+        """Return what is not new: the published factors and the workspace's library."""
+        rows = self.ledger.library()
+        library = [Known(row.factor_id, self._of_library(row), "the library") for row in rows]
+        return [*(published() if self.settings.published else ()), *library]
+
+    def _of_library(self, row: LibraryRow) -> Expression:
+        return parse(row.text, fields=tuple({*self.panel.fields, *row.sheet.get("fields", ())}))
+
+    def library_values(self) -> dict[str, Values]:
+        """Return the values of each library factor that this panel can compute."""
+        found = {}
+        for row in self.ledger.library():
+            expression = self._of_library(row)
+            if expression.fields <= set(self.panel.fields):
+                found[row.factor_id] = self.values(expression)
+        return found
+
+    # Scoring on search.
+
+    def propose(self, proposal: Proposal) -> dict[str, Any]:
+        """Check, score and record a proposal on the search window.
+
+        Returns
+        -------
+        dict
+            `{ok: true, id, text, explained, sheet, weaknesses, merit}`, or `{ok: false, stage, errors}` with
+            `errors` a list of `{message, hint, at}`; `at` is a column of the text or None. Search facts only.
+        """
+        self.ledger.record_event(self.run, "claim", proposal.claim.id, proposal.claim.record())
+        try:
+            expression = self.read(proposal.text)
+        except ParseError as error:
+            return self._refuse(proposal, error.stage, [{"message": error.message, "hint": error.hint, "at": error.at}])
+        refusal = self._refusal(expression, proposal.claim)
+        if refusal:
+            return self._refuse(proposal, refusal[0], [_plain(text) for text in refusal[1]], expression.id)
+        try:
+            row = self._evaluate(expression, proposal.claim.id)
+        except FactorError as error:
+            return self._refuse(proposal, "parse", [_plain(error.message, error.hint)], expression.id)
+        if row is None:
+            return {"ok": False, "stage": "budget", "errors": [_plain("the campaign's evaluations are used up")]}
+        self._attempt(proposal, expression.id, "scored", "")
+        return {"ok": True, **self._facts(row)}
+
+    def _refusal(self, expression: Expression, claim: Claim) -> tuple[Stage, list[str]] | None:
+        found = breaches(expression, self.settings.complexity)
+        if found:
+            return "complexity", found
+        like = nearest(expression, self.known())
+        if like and like[0].ratio > self.settings.max_similarity:
+            return "originality", [f"nearly {like[0].known.name} ({like[0].known.where}): shares {like[0].shared}"]
+        words = unlike_its_words(expression, claim, self.settings)
+        return ("alignment", words) if words else None
+
+    def _refuse(
+        self, proposal: Proposal, stage: str, errors: list[dict[str, Any]], factor_id: str | None = None
+    ) -> dict[str, Any]:
+        self._attempt(proposal, factor_id, cast("Stage", stage), "; ".join(str(error["message"]) for error in errors))
+        return {"ok": False, "stage": stage, "errors": errors}
+
+    def _attempt(self, proposal: Proposal, factor_id: str | None, stage: Stage, reason: str) -> None:
+        claim, text = proposal.claim.id, proposal.text
+        self.ledger.record_attempt(Attempt(self.run, proposal.key, claim, text, factor_id, stage, reason))
+
+    def _evaluate(self, expression: Expression, hypothesis: str) -> Evaluation | None:
+        """Return the recorded evaluation of a factor, making it if the budget allows; None if it does not."""
+        row = self.ledger.evaluation(self.run, expression.id)
+        if row is None:
+            if self.evaluations_left() <= 0:
+                return None
+            row = Evaluation(self.run, expression.id, expression.text, hypothesis, self._measure(expression))
+            self.ledger.record_evaluation(row)
+        return row
+
+    def _measure(self, expression: Expression) -> dict[str, Any]:
+        values = self.values(expression)
+        sheet = self.scorer.score(values, self.windows.search).record()
+        weaknesses = name_weaknesses(sheet, values, self.scorer.exposures, self.windows.search)
+        merit = abs(float(cast("float", sheet["t"] or 0.0))) - price(expression, self.settings.complexity)
+        return {**sheet, "fields": sorted(expression.fields), "weaknesses": weaknesses, "merit": tidy(merit)}
+
+    def _facts(self, row: Evaluation) -> dict[str, Any]:
+        sheet = {key: value for key, value in row.sheet.items() if key not in {"weaknesses", "merit", "fields"}}
+        expression = self.read(row.text)
+        return {
+            "id": row.factor_id,
+            "text": expression.canonical_text,
+            "explained": explain(expression),
+            "sheet": sheet,
+            "weaknesses": row.sheet["weaknesses"],
+            "merit": row.sheet["merit"],
+        }
+
+    def score(self, text: str) -> dict[str, Any]:
+        """Return one factor's sheet on the search window, outside any campaign: nothing is refused or recorded."""
+        expression = self.read(text)
+        sheet = self._measure(expression)
+        doubts = [*sheet["warnings"], *(_doubt(weakness) for weakness in sheet["weaknesses"])]
+        like = nearest(expression, self.known())
+        if like and like[0].ratio > self.settings.max_similarity:
+            doubts.append({"code": "not_new", "message": f"nearly {like[0].known.name} ({like[0].known.where})"})
+        doubts += [{"code": "units", "message": text} for text in expression.warnings]
+        kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
+        named = {"id": expression.id, "text": expression.text, "explained": explain(expression)}
+        return {**named, **kept, "warnings": doubts}
+
+    # Judging on selection.
+
+    def claims(self) -> dict[str, Claim]:
+        """Return each scored factor's claim: that of the attempt with the smallest key, whatever came first in time."""
+        bodies = {event.key: event.body for event in self.ledger.events(self.run, "claim")}
+        found: dict[str, Claim] = {}
+        for attempt in sorted(self.ledger.attempts(self.run), key=lambda one: one.key):
+            if attempt.stage == "scored" and attempt.factor_id and attempt.factor_id not in found:
+                found[attempt.factor_id] = Claim.from_record(bodies[attempt.hypothesis])
+        return found
+
+    def submit(self, ids: Sequence[str]) -> list[Verdict]:
+        """Put scored factors before the gate, in the order given; each that reaches statistics is a trial.
+
+        Raises
+        ------
+        UnknownFactor
+            An id was never scored in this run.
+        TrialsSpent
+            The budget of trials ended; verdicts given before it stay recorded.
+        """
+        verdicts: list[Verdict] = []
+        batch: list[Known] = []
+        for factor_id in dict.fromkeys(ids):
+            case = self._case(factor_id)
+            verdicts.append(self._judge(case, batch))
+            batch.append(Known(factor_id, case.expression, "earlier in this batch"))
+        return verdicts
+
+    def submit_set(self, ids: Sequence[str]) -> Verdict:
+        """Put up to ten scored factors before the gate as one: the sum of their signed ranks is one trial."""
+        members = tuple(self._case(factor_id) for factor_id in dict.fromkeys(ids))
+        if not 2 <= len(members) <= MOST_MEMBERS:
+            raise EvidenceError(
+                f"A set has 2 to {MOST_MEMBERS} members.", field="members", got=len(members), allowed=f"2 to {MOST_MEMBERS}"
+            )
+        expression = self.read(_sum_of_ranks(members))
+        row = self._evaluate(expression, f"set-{expression.id}") or Evaluation(
+            self.run, expression.id, expression.text, "", self._measure(expression)
+        )
+        return self._judge(self._set(expression, members, row), [])
+
+    def _set(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
+        fields = tuple(sorted(expression.fields))
+        said = f"{len(members)} factors chosen on search say more together than alone"
+        claim = Claim(f"set-{expression.id}", "set", said, 1, self.settings.horizon_days, fields)
+        self.ledger.record_event(self.run, "set", expression.id, [part.expression.id for part in members])
+        self.ledger.record_event(self.run, "claim", claim.id, claim.record())
+        return Case(expression, claim, self.values(expression), row.sheet["rank_ic"], members)
+
+    def _case(self, factor_id: str) -> Case:
+        row = self.ledger.evaluation(self.run, factor_id)
+        claim = self.claims().get(factor_id)
+        if row is None or claim is None:
+            raise UnknownFactor(
+                f"No factor {factor_id!r} was scored in this campaign.",
+                field="id",
+                got=factor_id,
+                allowed="the id of a factor that score_factor answered with",
+                hint="Score the formula first; its answer carries the id.",
+            )
+        expression = self.read(row.text)
+        return Case(expression, claim, self.values(expression), row.sheet["rank_ic"])
+
+    def _judge(self, case: Case, batch: Sequence[Known]) -> Verdict:
+        name = case.expression.id
+        earlier = next((row for row in self.ledger.verdicts(self.run) if row.factor_id == name), None)
+        verdict = _restore(earlier) if earlier else self.gate.judge(case, self._around(batch))
+        if earlier is None:
+            reasons = [reason.record() for reason in verdict.reasons]
+            metrics = {"trial": verdict.trial, "selection": verdict.selection}
+            self.ledger.record_verdict(VerdictRow(self.run, name, verdict.word, reasons, metrics))
+        if verdict.word == "accepted":
+            self._keep(case)
+        return verdict
+
+    def _around(self, batch: Sequence[Known]) -> Surroundings:
+        sheets = [row.sheet for row in self.ledger.evaluations(self.run)]
+        sharpes = [sheet["net_sharpe"] / np.sqrt(252.0) for sheet in sheets if sheet["net_sharpe"] is not None]
+        return Surroundings([*self.known(), *batch], self.library_values(), sharpes, self.trials_left())
+
+    def _keep(self, case: Case) -> None:
+        row = self.ledger.evaluation(self.run, case.expression.id)
+        sheet = dict(row.sheet) if row else {"fields": sorted(case.expression.fields)}
+        text, canonical = case.expression.text, case.expression.canonical_text
+        self.ledger.add_to_library(LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet))
+
+
+def _sum_of_ranks(members: Sequence[Case]) -> str:
+    """Write a set as one formula: ranks added with the sign that search gave each."""
+    signs = ["-" if (member.rank_ic or 0.0) < 0 else "+" for member in members]
+    parts = [f"{sign} rank({member.expression.canonical_text})" for sign, member in zip(signs, members, strict=True)]
+    return " ".join(parts).removeprefix("+ ")
+
+
+def _restore(row: VerdictRow) -> Verdict:
+    reasons = tuple(Reason(one["step"], one["passed"], one["message"], one["numbers"]) for one in row.reasons)
+    trial, selection = row.metrics["trial"], row.metrics["selection"]
+    return Verdict(row.factor_id, cast("Word", row.verdict), reasons, trial, selection)
+
+
+def _plain(message: str, hint: str = "") -> dict[str, Any]:
+    return {"message": message, "hint": hint, "at": None}
+
+
+def _doubt(weakness: dict[str, Any]) -> dict[str, str]:
+    return {"code": str(weakness["code"]), "message": str(weakness["message"])}
