@@ -1,8 +1,66 @@
-"""The append-only record of everything a campaign tried, asked, decided and made."""
+"""The append-only record of everything a campaign tried, asked, decided and made.
+
+`Ledger` keeps it; the records are in `ledger.records`, the errors in `ledger.errors`. `read_settings` turns a YAML
+file into a checked record; it is imported when first used, because pydantic and yaml are slow to load.
+"""
 
 from __future__ import annotations
 
-from .digest import JSON, canonical_json, digest
-from .errors import AlphaloomError
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["JSON", "AlphaloomError", "canonical_json", "digest"]
+from .digest import JSON, canonical_json, digest
+from .errors import AlphaloomError, LedgerConflict, LedgerError, RunLocked, SettingsError, UnknownRun, WorkspaceError
+from .records import (
+    Attempt,
+    Boundaries,
+    Evaluation,
+    Event,
+    LibraryRow,
+    Look,
+    ModelCall,
+    Opening,
+    Run,
+    Trial,
+    VerdictRow,
+    WindowKey,
+)
+from .store import Ledger
+
+if TYPE_CHECKING:
+    from .settings import read_settings
+
+__all__ = [
+    "JSON",
+    "AlphaloomError",
+    "Attempt",
+    "Boundaries",
+    "Evaluation",
+    "Event",
+    "Ledger",
+    "LedgerConflict",
+    "LedgerError",
+    "LibraryRow",
+    "Look",
+    "ModelCall",
+    "Opening",
+    "Run",
+    "RunLocked",
+    "SettingsError",
+    "Trial",
+    "UnknownRun",
+    "VerdictRow",
+    "WindowKey",
+    "WorkspaceError",
+    "canonical_json",
+    "digest",
+    "read_settings",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the reader of settings when it is first used."""
+    if name == "read_settings":
+        from .settings import read_settings
+
+        return read_settings
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

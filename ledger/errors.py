@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 
@@ -79,8 +79,11 @@ class Mistake:
     field: str
     message: str
     line: int | None = None
+    got: object = None
+    allowed: object = None
 
     def __str__(self) -> str:
+        """Return the line, the field and what is wrong with it."""
         where = f"line {self.line}, " if self.line is not None else ""
         return f"{where}{self.field}: {self.message}" if self.field else f"{where}{self.message}"
 
@@ -93,11 +96,17 @@ class SettingsError(AlphaloomError):
     def __init__(self, message: str = "", *, mistakes: Sequence[Mistake] = (), field: str = "", hint: str = "") -> None:
         super().__init__(message, field=field, hint=hint)
         self.mistakes = tuple(mistakes)
+        if len(self.mistakes) == 1:
+            (only,) = self.mistakes
+            self.field, self.got, self.allowed = only.field, only.got, only.allowed
+
+    def __str__(self) -> str:
+        """Return the message, which holds each mistake on a line of its own."""
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
 
     def record(self) -> dict[str, object]:
         """Return the error with one entry for each mistake."""
-        each = [{"field": m.field, "message": m.message, "line": m.line} for m in self.mistakes]
-        return super().record() | {"mistakes": each}
+        return super().record() | {"mistakes": [plain(asdict(each)) for each in self.mistakes]}
 
 
 class LedgerError(AlphaloomError):
@@ -153,4 +162,6 @@ def plain(value: object) -> object:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
+        if isinstance(value, dict):
+            return {str(key): plain(each) for key, each in value.items()}
         return [plain(each) for each in value] if isinstance(value, list | tuple | set | frozenset) else str(value)

@@ -1,0 +1,63 @@
+"""One process at a time on one run; the system lets go when the process dies, however it dies."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .database import explained
+from .errors import RunLocked
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 1 << 30  # the locked byte lies beyond the text, so that another process can still read who holds it
+
+    def _seize(handle: int) -> None:
+        os.lseek(handle, _FAR, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _seize(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def held(path: Path, run: str) -> Iterator[None]:
+    """Hold the lock of a run, or refuse with the process that holds it.
+
+    Raises
+    ------
+    RunLocked
+        If another process, or this one, holds it already.
+    """
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        _claim(handle, path, run)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _claim(handle: int, path: Path, run: str) -> None:
+    """Take the lock and leave this process's number in the file for whoever is refused."""
+    try:
+        _seize(handle)
+    except OSError:
+        holder = path.read_text().strip() or "unknown"
+        raise RunLocked(
+            f"process {holder} is working on run {run}",
+            field="run",
+            got=run,
+            hint="Wait for it to end or stop it; a run can be resumed at any moment.",
+        ) from None
+    with explained(path):
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, f"{os.getpid()}\n".encode())

@@ -1,0 +1,82 @@
+"""Files named by what they hold: written once, whole or not at all, and checked when they are read."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from .database import explained
+from .digest import digest
+from .errors import DamagedObject
+
+
+class Objects:
+    """A folder of files, each under the SHA-256 of its bytes: ab/cdef..."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, name: str) -> Path:
+        """Return where the bytes with this digest lie."""
+        return self._folder / name[:2] / name[2:]
+
+    def put(self, body: bytes) -> str:
+        """Store bytes and return their digest; storing them again does nothing, and mends a damaged copy."""
+        name = digest(body)
+        path = self.path(name)
+        with explained(self._folder):
+            if not _holds(path, body):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, body)
+        return name
+
+    def get(self, name: str) -> bytes:
+        """Return the bytes with this digest.
+
+        Raises
+        ------
+        DamagedObject
+            If the file is gone or its bytes have another digest.
+        """
+        try:
+            body = self.path(name).read_bytes()
+        except FileNotFoundError:
+            raise DamagedObject(f"object {name} is not in {self._folder}", got=name) from None
+        if digest(body) != name:
+            raise DamagedObject(f"{self.path(name)} does not hold what its name says", got=name)
+        return body
+
+
+def write_whole(path: Path, body: bytes) -> None:
+    """Write a file so that a crash leaves the old state or the new one, and nothing between."""
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    settle(path.parent)
+
+
+def settle(folder: Path) -> None:
+    """Make a folder's entries outlive a power cut; Windows has no way to ask for it."""
+    if sys.platform != "win32":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _holds(path: Path, body: bytes) -> bool:
+    """Return whether a file holds exactly these bytes."""
+    try:
+        return path.stat().st_size == len(body) and path.read_bytes() == body
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,86 @@
+"""A table of one kind of record: added once under its key, never changed, read in the order of its key."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Generic, TypeVar
+
+from .database import Database
+from .digest import canonical_json
+from .errors import LedgerConflict
+from .schema import REGISTERS
+
+R = TypeVar("R")
+
+
+class Register(Generic[R]):
+    """Keeps the records of one table."""
+
+    def __init__(self, database: Database, table: str, record: type[R], now: Callable[[], str]) -> None:
+        self._database = database
+        self._table = table
+        self._record = record
+        self._now = now
+        self._key = REGISTERS[table]
+
+    def add(self, record: R, *, strict: bool = True) -> bool:
+        """Add a record; return whether it is new.
+
+        Raises
+        ------
+        LedgerConflict
+            If another record lies under its key, unless `strict` is off: then the first one stays.
+        """
+        fields = asdict(record)  # type: ignore[call-overload]
+        key = [fields.pop(column) for column in self._key]
+        body = canonical_json(fields)
+        with self._database.write() as connection:
+            new = self._insert(connection, key, body)
+            if not new and strict:
+                self._compare(connection, key, body)
+        return new
+
+    def get(self, *key: str) -> R | None:
+        """Return the record under a key, or None."""
+        found = self.find(" AND ".join(f"{column} = ?" for column in self._key), *key)
+        return found[0] if found else None
+
+    def find(self, condition: str, *values: str, order: str = "") -> list[R]:
+        """Return the records that meet a condition, in the order of their key."""
+        columns = ", ".join(self._key)
+        query = f"SELECT {columns}, body FROM {self._table} WHERE {condition} ORDER BY {order or columns}"
+        return [self._read(row) for row in self._database.rows(query, values)]
+
+    def _insert(self, connection: sqlite3.Connection, key: list[str], body: str) -> bool:
+        """Insert a row if its key is free."""
+        columns = ", ".join(self._key)
+        marks = ", ".join("?" * (len(key) + 2))
+        statement = f"INSERT INTO {self._table} ({columns}, at, body) VALUES ({marks}) ON CONFLICT DO NOTHING"
+        return connection.execute(statement, (*key, self._now(), body)).rowcount == 1
+
+    def _compare(self, connection: sqlite3.Connection, key: list[str], body: str) -> None:
+        """Refuse a record that differs from the one under its key."""
+        condition = " AND ".join(f"{column} = ?" for column in self._key)
+        (stored,) = connection.execute(f"SELECT body FROM {self._table} WHERE {condition}", key).fetchone()
+        if stored != body:
+            raise conflict(self._table, key, json.loads(stored), json.loads(body))
+
+    def _read(self, row: tuple[Any, ...]) -> R:
+        """Turn a row into its record."""
+        *key, body = row
+        return self._record(**dict(zip(self._key, key, strict=True)), **json.loads(body))
+
+
+def conflict(table: str, key: list[str], stored: dict[str, Any], given: dict[str, Any]) -> LedgerConflict:
+    """Return the error that names every field that differs."""
+    unlike = sorted(name for name in stored.keys() | given.keys() if stored.get(name) != given.get(name))
+    return LedgerConflict(
+        f"{table}: another record is kept under {' / '.join(key)}; it differs in {', '.join(unlike)}",
+        field=table,
+        got={name: given.get(name) for name in unlike},
+        allowed={name: stored.get(name) for name in unlike},
+        hint="The record is never changed. Equal work must give equal records: was the seed, the data or the code another?",
+    )

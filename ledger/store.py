@@ -1,0 +1,234 @@
+"""The ledger of one workspace: an SQLite file, a folder of objects, and a folder for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from .database import Database, explained
+from .locks import held
+from .objects import Objects
+from .records import (
+    Artefact,
+    Attempt,
+    Boundaries,
+    Evaluation,
+    Event,
+    LibraryRow,
+    Look,
+    ModelCall,
+    Opening,
+    Run,
+    Trial,
+    VerdictRow,
+    WindowKey,
+)
+from .register import Register
+from .runs import Runs, check_name
+from .trials import Looks
+
+
+class Ledger:
+    """Everything a workspace remembers; append-only, and on the disk when a call returns.
+
+    Each `record_...` is idempotent by the record's key and returns whether the record is new; a different record
+    under a key that is taken raises `LedgerConflict`. One ledger may be used from several threads, and several
+    processes may open one workspace.
+    """
+
+    def __init__(self, workspace: Path, database: Database, now: Callable[[], str]) -> None:
+        self._workspace = workspace
+        self._database = database
+        self._objects = Objects(workspace / "objects")
+        self._runs = Runs(database, workspace / "runs", now)
+        self._looks = Looks(database, now)
+        self._attempts = Register(database, "attempts", Attempt, now)
+        self._evaluations = Register(database, "evaluations", Evaluation, now)
+        self._calls = Register(database, "calls", ModelCall, now)
+        self._verdicts = Register(database, "verdicts", VerdictRow, now)
+        self._artefacts = Register(database, "artefacts", Artefact, now)
+        self._events = Register(database, "events", Event, now)
+        self._library = Register(database, "library", LibraryRow, now)
+
+    @classmethod
+    def open(cls, workspace: Path, *, clock: Callable[[], datetime]) -> Ledger:
+        """Open a workspace, making it if it is not there.
+
+        Raises
+        ------
+        WorkspaceError
+            If the folder is read-only, full, a file, damaged, or written by a newer Alphaloom.
+        """
+        with explained(workspace):
+            workspace.mkdir(parents=True, exist_ok=True)
+            for folder in ("objects", "runs"):
+                (workspace / folder).mkdir(exist_ok=True)
+        return cls(workspace, Database(workspace / "ledger.sqlite"), lambda: clock().isoformat())
+
+    def __enter__(self) -> Self:
+        """Return the ledger."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the ledger."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledger; a second time does nothing."""
+        self._database.close()
+
+    @property
+    def workspace(self) -> Path:
+        """The folder that holds it all."""
+        return self._workspace
+
+    # Objects
+
+    def put(self, body: bytes) -> str:
+        """Store bytes and return their digest."""
+        return self._objects.put(body)
+
+    def get(self, digest: str) -> bytes:
+        """Return the bytes with this digest; `DamagedObject` if they are gone or changed."""
+        return self._objects.get(digest)
+
+    # Runs
+
+    def start_run(self, run: Run) -> None:
+        """Record a run and make its folder; starting the same one again does nothing."""
+        self._runs.start(run)
+        folder = self.run_folder(run.id)
+        with explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def run(self, name: str | Path) -> Run:
+        """Return the run called `latest`, by an id, by the start of one id, or by its folder; else `UnknownRun`."""
+        return self._runs.find(str(name))
+
+    def finish_run(self, run: str, status: str) -> None:
+        """Record how a run ended."""
+        self._runs.finish(run, status)
+
+    def runs(self) -> list[Run]:
+        """Return every run, oldest first."""
+        return self._runs.all()
+
+    def run_folder(self, run: str) -> Path:
+        """Return the folder of a run."""
+        check_name(run)
+        return self._workspace / "runs" / run
+
+    def lock(self, run: str) -> AbstractContextManager[None]:
+        """Hold a run for this process; `RunLocked`, with the other's number, if it is held already."""
+        return held(self.run_folder(run) / "lock", run)
+
+    # What was tried
+
+    def record_attempt(self, attempt: Attempt) -> bool:
+        """Record a proposal."""
+        return self._attempts.add(attempt)
+
+    def attempts(self, run: str) -> list[Attempt]:
+        """Return the attempts of a run, by key."""
+        return self._attempts.find("run = ?", run)
+
+    def record_evaluation(self, evaluation: Evaluation) -> bool:
+        """Record a factor's score on the search window."""
+        return self._evaluations.add(evaluation)
+
+    def evaluation(self, run: str, factor_id: str) -> Evaluation | None:
+        """Return a factor's score in a run, or None."""
+        return self._evaluations.get(run, factor_id)
+
+    def evaluations(self, run: str) -> list[Evaluation]:
+        """Return the evaluations of a run, by factor."""
+        return self._evaluations.find("run = ?", run)
+
+    def record_verdict(self, verdict: VerdictRow) -> bool:
+        """Record what the gate decided."""
+        return self._verdicts.add(verdict)
+
+    def verdicts(self, run: str) -> list[VerdictRow]:
+        """Return the verdicts of a run, by factor."""
+        return self._verdicts.find("run = ?", run)
+
+    def add_to_library(self, row: LibraryRow) -> bool:
+        """Add a factor to the library; one that is there stays as it is, whichever run brought it."""
+        return self._library.add(row, strict=False)
+
+    def library(self) -> list[LibraryRow]:
+        """Return the library, by factor."""
+        return self._library.find("TRUE")
+
+    # Looks
+
+    def open_trial(self, look: Look) -> Trial:
+        """Count a look at a selection window before it is made.
+
+        The number is 1, plus the looks declared as made elsewhere, plus the trials of this workspace whose window
+        shares at least one day and one name. The same subject on the same window is one trial, whoever asks.
+        """
+        return self._looks.open_trial(look)
+
+    def close_trial(self, trial: int, outcome: Mapping[str, Any]) -> Trial:
+        """Record what the look showed; a later outcome changes nothing, and the first is returned."""
+        return self._looks.close_trial(trial, outcome)
+
+    def overlapping_trials(self, window: WindowKey) -> list[Trial]:
+        """Return the trials whose window shares a day and a name with this one, by number."""
+        return self._looks.overlapping_trials(window)
+
+    def record_opening(self, opening: Opening) -> int:
+        """Count an opening of sealed days and return its number; once for a run and a window."""
+        return self._looks.record_opening(opening)
+
+    def openings(self, window: WindowKey) -> list[Opening]:
+        """Return the openings whose window shares a day and a name with this one, oldest first."""
+        return self._looks.openings(window)
+
+    def fix_boundaries(self, boundaries: Boundaries) -> Boundaries:
+        """Return the boundaries that hold on this data: the first ones fixed on shared days and names, or these."""
+        return self._looks.fix_boundaries(boundaries)
+
+    # Model calls
+
+    def record_call(self, call: ModelCall) -> bool:
+        """Record an answered model call."""
+        return self._calls.add(call)
+
+    def call(self, key: str, run: str | None = None) -> ModelCall | None:
+        """Return the first recorded call with this key, of one run or of any; None if it was never answered."""
+        if run is not None:
+            return self._calls.get(run, key)
+        found = self._calls.find("key = ?", key, order="seq")
+        return found[0] if found else None
+
+    def calls(self, run: str) -> list[ModelCall]:
+        """Return the model calls of a run, by key."""
+        return self._calls.find("run = ?", run)
+
+    # Files and everything else
+
+    def record_artefact(self, run: str, name: str, digest: str) -> bool:
+        """Record which bytes a named file of a run had."""
+        return self._artefacts.add(Artefact(run, name, digest))
+
+    def artefacts(self, run: str) -> dict[str, str]:
+        """Return the digests of a run's files, by name."""
+        return {each.name: each.digest for each in self._artefacts.find("run = ?", run)}
+
+    def record_event(self, run: str, kind: str, key: str, body: Any) -> bool:
+        """Record a hypothesis, a critique, a risk decision, a warning: any JSON under a kind and a key."""
+        return self._events.add(Event(run, kind, key, body))
+
+    def events(self, run: str, kind: str | None = None) -> list[Event]:
+        """Return the events of a run, of one kind or of all, by kind and key."""
+        if kind is None:
+            return self._events.find("run = ?", run)
+        return self._events.find("run = ? AND kind = ?", run, kind)
