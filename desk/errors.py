@@ -1,0 +1,40 @@
+"""What can go wrong at the desk.
+
+AlphaloomError
+└── DeskError
+    ├── ReportError        a run's results cannot be read, or the report cannot be written
+    ├── FileExists         a file would have been overwritten
+    └── CapabilityMissing  something that this command needs is not on this machine
+"""
+
+from __future__ import annotations
+
+from ..ledger import AlphaloomError
+
+__all__ = ["CapabilityMissing", "DeskError", "FileExists", "ReportError"]
+
+
+class DeskError(AlphaloomError):
+    """Something that the desk was asked to do cannot be done."""
+
+    code = "desk"
+
+
+class ReportError(DeskError):
+    """A run's results cannot be read, or the report cannot be written."""
+
+    code = "report"
+
+
+class FileExists(DeskError):
+    """A file would have been overwritten."""
+
+    code = "file_exists"
+    exit_code = 1
+
+
+class CapabilityMissing(DeskError):
+    """Something that this command needs is not on this machine."""
+
+    code = "capability_missing"
+    exit_code = 3

@@ -1,0 +1,97 @@
+"""Numbers as a person reads them; what is not known is a dash."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+__all__ = ["DASH", "count", "duration", "generic", "ids", "money", "number", "percent", "plural", "points"]
+
+DASH = "—"
+MINUS = "\N{MINUS SIGN}"
+
+
+def _real(value: object) -> float | None:
+    """Return a finite number, or None for everything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def number(value: object, digits: int = 3, *, sign: bool = False) -> str:
+    """Return a decimal with a true minus sign, and with a plus sign where asked."""
+    real = _real(value)
+    if real is None:
+        return DASH
+    if real and abs(real) < 0.5 * 10**-digits:
+        return f"{real:.1e}".replace("-", MINUS)
+    text = f"{real:+.{digits}f}" if sign else f"{real:.{digits}f}"
+    return text.replace("-", MINUS)
+
+
+def percent(value: object, digits: int = 1, *, sign: bool = False) -> str:
+    """Return a share as a percentage."""
+    real = _real(value)
+    if real is None:
+        return DASH
+    text = f"{100 * real:+.{digits}f}" if sign else f"{100 * real:.{digits}f}"
+    return text.replace("-", MINUS) + " %"
+
+
+def points(value: object) -> str:
+    """Return a return in basis points."""
+    real = _real(value)
+    return DASH if real is None else (f"{1e4 * real:+.0f} bp" if real else "0 bp").replace("-", MINUS)
+
+
+def count(value: object) -> str:
+    """Return a whole number with thousands apart."""
+    real = _real(value)
+    return DASH if real is None else f"{round(real):,}"
+
+
+def money(value: object) -> str:
+    """Return dollars: cents from a dollar up, four decimals below."""
+    real = _real(value)
+    if real is None:
+        return DASH
+    return f"${real:,.2f}" if real >= 1 or real == 0 else f"${real:.4f}"
+
+
+def duration(seconds: object) -> str:
+    """Return a time span in its two largest units."""
+    real = _real(seconds)
+    if real is None:
+        return DASH
+    minutes, rest = divmod(round(real), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def plural(amount: int, one: str, many: str = "") -> str:
+    """Return `1 factor`, `2 factors`, `no factors`."""
+    word = one if amount == 1 else many or f"{one}s"
+    return f"{amount:,} {word}" if amount else f"no {word}"
+
+
+def generic(value: object) -> str:
+    """Return any JSON value in few characters, for keys whose meaning is not known here."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return count(value)
+    if isinstance(value, float):
+        return f"{value:,.3g}".replace("-", MINUS) if abs(value) < 100 else number(value, 1)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {generic(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(generic(item) for item in value)
+    return DASH if value is None or value == "" else str(value)
+
+
+def ids(factor: object) -> str:
+    """Return a factor's id short enough for a table."""
+    text = str(factor or DASH)
+    return text if len(text) <= 10 else text[:9]

@@ -1,0 +1,239 @@
+"""The charts of the report as inline SVG: deterministic, scriptless, coloured by the page's own style sheet.
+
+Drawn by hand instead of by a plotting library: a chart is 2 to 9 kB, its text stays text on screen and paper, and
+the bytes depend on the numbers alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from .svg import Frame, Scale, drawing, element, nice_ticks, path
+
+__all__ = ["Bars", "Line", "LineChart", "Span", "Stage", "bar_chart", "funnel", "line_chart", "timeline"]
+
+WIDE, NARROW = Frame(600, 280), Frame(300, 170)
+MOST_POINTS = 320  # of one drawn line: more than the pixels of paper can show
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of days on the timeline; `kind` is its style: search, embargo, selection or sealed."""
+
+    kind: str
+    label: str
+    first: date
+    last: date
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the funnel: how many got here, and why the others did not go on."""
+
+    label: str
+    amount: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through (day, value); `kind` is its style."""
+
+    kind: str
+    days: Sequence[date]
+    values: Sequence[float]
+    filled: bool = False
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines over time, with marked days and the format of the vertical axis."""
+
+    label: str
+    lines: Sequence[Line]
+    axis: Callable[[float], str]
+    marks: Sequence[tuple[date, str]] = ()
+    frame: Frame = WIDE
+    base: float | None = 0.0
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Groups of bars: one name per group, one row of values (None: unknown) per series."""
+
+    label: str
+    names: Sequence[str]
+    series: Sequence[tuple[str, Sequence[float | None]]]
+    axis: Callable[[float], str]
+    frame: Frame = NARROW
+
+
+def timeline(label: str, spans: Sequence[Span]) -> str:
+    """Draw the windows on one bar, each as long as its days."""
+    frame = Frame(960, 92, left=0, right=0)
+    across = frame.across(spans[0].first.toordinal(), spans[-1].last.toordinal() + 1)
+    return drawing(frame.width, frame.height, label, [piece for span in spans for piece in _span(span, across)])
+
+
+def _span(span: Span, across: Scale) -> list[str]:
+    left, right = across(span.first.toordinal()), across(span.last.toordinal() + 1)
+    box = element("rect", class_=f"span {span.kind}", x=left, y=24.0, width=max(right - left, 1.0), height=30.0)
+    if span.kind == "embargo":
+        return [box]
+    return [
+        box,
+        element("text", span.label, class_="strong", x=left + 10, y=44.0),
+        element("text", span.note, class_="note", x=right - 10, y=44.0, text_anchor="end"),
+        element("line", class_="tick", x1=left, x2=left, y1=54.0, y2=60.0),
+        element("text", span.first.isoformat(), class_="axis", x=left, y=74.0),
+        element("text", span.last.isoformat(), class_="axis", x=right, y=16.0, text_anchor="end"),
+    ]
+
+
+def funnel(label: str, stages: Sequence[Stage]) -> str:
+    """Draw how many were left after each step; heights are logarithmic, or the last steps would vanish."""
+    width, height, middle = 960.0, 176.0, 66.0
+    column = width / len(stages)
+    top = math.log10(1 + max(stage.amount for stage in stages)) or 1.0
+    halves = [2.0 + 50.0 * math.log10(1 + stage.amount) / top for stage in stages]
+    pieces: list[str] = []
+    for k, (stage, half) in enumerate(zip(stages, halves, strict=True)):
+        pieces += _stage(stage, k * column, column, (middle, half))
+        if k + 1 < len(stages):
+            pieces.append(_funnel_join((k + 1) * column, middle, half, halves[k + 1]))
+    return drawing(width, height, label, pieces)
+
+
+def _stage(stage: Stage, left: float, column: float, place: tuple[float, float]) -> list[str]:
+    middle, half = place
+    box = element("rect", class_="stage", x=left, y=middle - half, width=column - 36, height=2 * half)
+    inside = half > 16
+    return [
+        box,
+        element("text", f"{stage.amount:,}", class_="big", x=left + 12, y=middle + 7 if inside else middle - half - 8),
+        element("text", stage.label, class_="strong", x=left, y=138.0),
+        *(
+            element("text", line, class_="note", x=left, y=155.0 + 15 * k)
+            for k, line in enumerate(_wrapped(stage.note, 34)[:2])
+        ),
+    ]
+
+
+def _funnel_join(x: float, middle: float, half: float, following: float) -> str:
+    corners = [(x - 36, middle - half), (x, middle - following), (x, middle + following), (x - 36, middle + half)]
+    return element("path", class_="join", d=path(corners, close=True))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    lines: list[str] = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines if lines != [""] else []
+
+
+def line_chart(chart: LineChart) -> str:
+    """Draw lines over time; a chart without a single point says so."""
+    lines = [line for line in chart.lines if line.days]
+    if not lines:
+        return _nothing(chart.label, chart.frame)
+    across, upward = _time_scales(chart, lines)
+    pieces = [*_rules(chart.frame, upward, chart.axis), *_years(chart.frame, across)]
+    pieces += [piece for mark in chart.marks for piece in _mark(mark, across, chart.frame)]
+    pieces += [_line(line, across, upward) for line in lines]
+    return drawing(chart.frame.width, chart.frame.height, chart.label, pieces)
+
+
+def _time_scales(chart: LineChart, lines: Sequence[Line]) -> tuple[Scale, Scale]:
+    values = [value for line in lines for value in line.values]
+    values += [] if chart.base is None else [chart.base]
+    days = [day.toordinal() for line in lines for day in (line.days[0], line.days[-1])]
+    return chart.frame.across(min(days), max(days)), chart.frame.upward(*_padded(min(values), max(values)))
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    room = 0.06 * (high - low) or max(abs(high), 1e-3)
+    return (low - room if low < 0 else low), (high + room if high > 0 else high)
+
+
+def _line(line: Line, across: Scale, upward: Scale) -> str:
+    step = max(1, math.ceil(len(line.days) / MOST_POINTS))
+    kept = [*range(0, len(line.days) - 1, step), len(line.days) - 1]
+    points = [(across(line.days[k].toordinal()), upward(line.values[k])) for k in kept]
+    if not line.filled:
+        return element("path", class_=f"line {line.kind}", d=path(points))
+    floor = upward(min(max(0.0, upward.low), upward.high))
+    return element("path", class_=f"area {line.kind}", d=path([(points[0][0], floor), *points, (points[-1][0], floor)]))
+
+
+def _rules(frame: Frame, upward: Scale, axis: Callable[[float], str]) -> list[str]:
+    pieces: list[str] = []
+    for value in nice_ticks(upward.low, upward.high):
+        y = upward(value)
+        kind = "zero" if value == 0 else "rule"
+        pieces.append(element("line", class_=kind, x1=frame.left, x2=frame.width - frame.right, y1=y, y2=y))
+        pieces.append(element("text", axis(value), class_="axis", x=frame.left - 6, y=y + 3.5, text_anchor="end"))
+    return pieces
+
+
+def _years(frame: Frame, across: Scale) -> list[str]:
+    first, last = (date.fromordinal(int(day)).year for day in (across.low, across.high))
+    starts = [(year, across(date(year, 1, 1).toordinal())) for year in range(first + 1, last + 1)]
+    room = (starts[1][1] - starts[0][1]) if len(starts) > 1 else frame.width
+    every = max(1, math.ceil(34 / room))
+    y = frame.height - frame.bottom
+    pieces: list[str] = []
+    for year, x in starts[::every]:
+        pieces.append(element("line", class_="tick", x1=x, x2=x, y1=y, y2=y + 4))
+        pieces.append(element("text", str(year), class_="axis", x=x, y=y + 16, text_anchor="middle"))
+    return pieces
+
+
+def _mark(mark: tuple[date, str], across: Scale, frame: Frame) -> list[str]:
+    x = across(mark[0].toordinal())
+    return [
+        element("line", class_="mark", x1=x, x2=x, y1=frame.top - 8, y2=frame.height - frame.bottom),
+        element("text", mark[1], class_="note", x=x + 5, y=frame.top + 1),
+    ]
+
+
+def bar_chart(bars: Bars) -> str:
+    """Draw groups of bars around zero."""
+    values = [value for _, row in bars.series for value in row if value is not None]
+    if not values:
+        return _nothing(bars.label, bars.frame)
+    upward = bars.frame.upward(*_padded(min(*values, 0.0), max(*values, 0.0)))
+    slot = (bars.frame.width - bars.frame.right - bars.frame.left) / len(bars.names)
+    pieces = _rules(bars.frame, upward, bars.axis)
+    for k, name in enumerate(bars.names):
+        left = bars.frame.left + k * slot
+        pieces += _group(bars, k, (left, slot), upward)
+        y = bars.frame.height - 6
+        pieces.append(element("text", name, class_="axis", x=left + slot / 2, y=y, text_anchor="middle"))
+    return drawing(bars.frame.width, bars.frame.height, bars.label, pieces)
+
+
+def _group(bars: Bars, group: int, place: tuple[float, float], upward: Scale) -> list[str]:
+    left, slot = place
+    room = min(0.72 * slot, 44.0 * len(bars.series))
+    width = room / len(bars.series)
+    start = left + (slot - room) / 2
+    pieces: list[str] = []
+    for k, (kind, row) in enumerate(bars.series):
+        value = row[group]
+        if value is not None:
+            y = sorted((upward(value), upward(0.0)))
+            box = {"x": start + k * width, "y": y[0], "width": width - 1, "height": max(y[1] - y[0], 0.5)}
+            pieces.append(element("rect", class_=f"bar {kind}", **box))
+    return pieces
+
+
+def _nothing(label: str, frame: Frame) -> str:
+    text = element("text", "not reached", class_="note", x=frame.width / 2, y=frame.height / 2, text_anchor="middle")
+    return drawing(frame.width, frame.height, label, [text])

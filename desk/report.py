@@ -1,0 +1,99 @@
+"""The report: one HTML file, no script, no network, drawn from results.json and curves.json alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+__all__ = ["render", "write_report"]
+
+TEMPLATES = Path(__file__).parent / "templates"
+FORMAT = 1
+
+
+def write_report(run_folder: Path) -> Path:
+    """Write `report.html` beside `results.json` and `curves.json`, at once or not at all.
+
+    Raises
+    ------
+    ReportError
+        When the results are missing, damaged or of another format, or the folder cannot be written.
+    """
+    results = _read(run_folder / "results.json")
+    if results.get("format") != FORMAT:
+        raise _error(
+            "the run's results have a format that this version does not read",
+            field="format",
+            got=results.get("format"),
+            allowed=FORMAT,
+            hint="report it with the version that ran the campaign",
+        )
+    curves = _read(run_folder / "curves.json") if (run_folder / "curves.json").exists() else {}
+    target = run_folder / "report.html"
+    _replace(target, render(results, curves))
+    return target
+
+
+def render(results: dict[str, Any], curves: dict[str, Any]) -> str:
+    """Return the report's HTML; the same input gives the same bytes."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from .page import page
+
+    # Every text may come from a model, so all of it is escaped; only our own drawings are marked safe, in the template.
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    return environment.get_template("report.html.j2").render(page=page(results, curves), style=style)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _error(
+            f"{path.name} of the run cannot be read ({error})",
+            field="run",
+            got=str(path.parent),
+            hint="finish the campaign first: alphaloom resume RUN",
+        ) from error
+    if not isinstance(content, dict):
+        raise _error(f"{path.name} of the run is not an object", field="run", got=str(path.parent))
+    return content
+
+
+def _replace(target: Path, text: str) -> None:
+    """Write beside the target, then rename over it: a reader never sees half a report."""
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise _error(
+            f"the report cannot be written ({error.strerror or error})",
+            field="run",
+            got=str(target.parent),
+            hint="free some disk space or make the folder writable, then: alphaloom report RUN",
+        ) from error
+
+
+def _error(message: str, **facts: Any) -> Exception:
+    from .errors import ReportError
+
+    return ReportError(message, **facts)

@@ -1,0 +1,146 @@
+"""A finished run, made up: the results and curves that a campaign leaves in its folder."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+JSON = dict[str, Any]
+
+
+def weekdays(first: date, days: int) -> list[str]:
+    """Return so many weekdays from the first on."""
+    found: list[str] = []
+    while len(found) < days:
+        if first.weekday() < 5:
+            found.append(first.isoformat())
+        first += timedelta(days=1)
+    return found
+
+
+DAYS = weekdays(date(2019, 1, 2), 1500)
+SEARCH, SELECTION, SEALED = DAYS[:900], DAYS[906:1200], DAYS[1206:]
+
+
+def sheet(rank_ic: float, days: list[str]) -> JSON:
+    """Return one window's sheet around a mean RankIC."""
+    years = sorted({day[:4] for day in days})
+    return {
+        "window": "search", "days": len(days), "horizon_days": 5,
+        "rank_ic": rank_ic, "ic": rank_ic * 0.8, "icir": rank_ic / 0.11, "t": rank_ic * math.sqrt(len(days)) / 0.22,
+        "turnover": 0.183, "net_sharpe": rank_ic * 32 - 0.4, "gross_sharpe": rank_ic * 40, "coverage": 0.982,
+        "decay": {"1": rank_ic * 0.5, "5": rank_ic, "10": rank_ic * 0.7, "20": -rank_ic * 0.1},
+        "quantile_returns": [k * rank_ic * 0.02 + 0.0006 for k in (-2, -0.8, 0.1, 0.7, 2.1)],
+        "by_year": {year: rank_ic * (1.5 - 0.35 * k) for k, year in enumerate(years)},
+        "warnings": [],
+    }  # fmt: skip
+
+
+def reasons(*failed: str) -> list[JSON]:
+    """Return the gate's checklist, failing at the named steps."""
+    steps: list[tuple[str, str, JSON]] = [
+        ("parse and types", "the formula is well formed and its units agree", {}),
+        ("causal proof", "reads days -59 to 0, nothing later", {"lo": -59, "hi": 0}),
+        ("complexity", "11 nodes are within the price", {"nodes": 11, "allowed": 30}),
+        ("originality", "shares at most a third of its tree with anything known", {"ratio": 0.31, "allowed": 0.7}),
+        ("redundancy", "the largest rank correlation with the library is small", {"correlation": 0.22, "allowed": 0.7}),
+        ("alignment", "direction, horizon and fields follow the hypothesis", {}),
+        ("statistics", "the stream rule decides", {"p_value": 0.00021, "level": 0.00034, "trial": 4}),
+    ]
+    return [
+        {"step": step, "passed": step not in failed, "message": message, "numbers": numbers}
+        for step, message, numbers in steps
+    ] + [
+        {"step": "leak alarm", "passed": None, "message": "RankIC is not suspiciously high", "numbers": {"limit": 0.08}}
+    ]
+
+
+def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None = None) -> JSON:
+    """Return one factor of the results; it saw selection when it has a trial."""
+    selection = None
+    if trial is not None:
+        selection = {**sheet(rank_ic * 0.9, SELECTION), "p_value": 0.00021, "deflated_sharpe": 0.91}
+    return {
+        "id": name, "form": "expression", "text": text,
+        "explained": "The opposite of yesterday's volatility over 30 days, ranked among all names of the day.",
+        "hypothesis": {
+            "id": f"h-{name[-3:]}", "mechanism": "liquidity provision",
+            "statement": "Names pushed down on heavy volume recover within a week, because the sellers were in a hurry.",
+            "direction": -1, "horizon_days": 5, "fields": ["close", "volume"],
+            "refuted_by": "no difference between days of heavy and of light volume",
+        },
+        "reasons": reasons(*failed), "metrics": {"search": sheet(rank_ic, SEARCH), "selection": selection},
+        "trial": trial, "members": None, "library_correlation": 0.22,
+    }  # fmt: skip
+
+
+def results() -> JSON:
+    """Return the results of a run with something in every part."""
+    first = entry("f0123456789abcdef", "rank(ts_std(returns, 30)) * -1", 0.052, trial=4)
+    second = entry("fa81c0de44556677", "-1 * ts_corr(rank(volume), rank(close), 20)", 0.041, trial=5)
+    both = {
+        **entry("s99887766554433", "", 0.066, trial=7),
+        "hypothesis": None, "members": [first["id"], second["id"]],
+        "explained": "The mean of the two factors' ranks, weights fixed on search.",
+    }  # fmt: skip
+    watched = entry("fbead00001111222", "decay_linear(rank(open / close[1] - 1), 10)", 0.033, "statistics", trial=6)
+    rejected = [
+        entry(f"f{k:016x}", f"ts_mean(returns, {5 + k}) / ts_std(returns, {20 + k})", 0.03 - k * 0.001, "redundancy")
+        for k in range(45)
+    ]
+    rejected[7] = entry("f7777000077770000", "rank(volume / ts_mean(volume, 60))", 0.02, "statistics", trial=8)
+    return {
+        "format": 1, "researcher": "offline/researcher", "seed": 7,
+        "data": {"name": "Synthetic market, seed 7", "digest": "9c1185a5c5e9fc54", "days": 1500, "names": 400,
+                 "first_day": DAYS[0], "last_day": DAYS[-1], "notes": ["vwap is derived: typical price"]},
+        "windows": {
+            "search": {"first": SEARCH[0], "last": SEARCH[-1], "days": len(SEARCH)},
+            "selection": {"first": SELECTION[0], "last": SELECTION[-1], "days": len(SELECTION)},
+            "sealed": {"first": SEALED[0], "last": SEALED[-1], "days": len(SEALED)},
+            "embargo_days": 6, "horizon_days": 5,
+        },
+        "accepted": [first, second, both], "watchlist": [watched], "rejected": rejected,
+        "attempts": {"total": 1932, "refused": {"parse": 12, "types": 140, "originality": 391, "duplicate": 204}},
+        "evaluations": 1185, "trials": 8, "prior_trials": 3, "rounds": 12, "hypotheses": 48,
+        "spend": {"calls": 212, "tokens_in": 488_120, "tokens_out": 91_400, "usd": 0.0, "by_role": {
+            "idea": {"calls": 12, "tokens_in": 40_000, "tokens_out": 9_000, "usd": 0.0},
+            "factor": {"calls": 150, "tokens_in": 400_000, "tokens_out": 72_000, "usd": 0.0},
+            "eval": {"calls": 50, "tokens_in": 48_120, "tokens_out": 10_400, "usd": 0.0}}},
+        "power": {"trials": 11, "days": 294, "level": 0.05, "p_required": 0.00034, "t_required": 4.1,
+                  "rank_ic_provable": 0.0466, "sentence":
+                  "After 11 trials, these 294 selection days could have proven a mean daily RankIC of 0.047 or more."},
+        "combination": {"file": "combination.parquet", "factors": [first["id"], second["id"]],
+                        "weights": {first["id"]: 0.55, second["id"]: 0.45}},
+        "sealed": {"opened": True, "number": 1, "rank_ic": 0.031, "t": 2.2, "days": 294},
+        "book": {"net_return": 0.082, "sharpe": 1.12, "max_drawdown": 0.061, "turnover": 0.19, "costs": 0.031},
+        "signals": {"approved": 78, "refused": 2, "decisions": [
+            {"asset": "AAA", "rule": "single-name cap", "reason": "0.031 is above 0.02"},
+            {"asset": "BQX", "rule": "stale data", "reason": "last price is 4 days old"}]},
+        "warnings": ["f0123456789abcdef: RankIC on selection is above 0.08, which smells of a leak"],
+        "report": "report.html",
+    }  # fmt: skip
+
+
+def nothing_accepted() -> JSON:
+    """Return the results of a run that accepted, watched and traded nothing."""
+    empty: JSON = {"accepted": [], "watchlist": [], "combination": None, "sealed": None, "book": None, "signals": None}
+    return results() | empty | {"warnings": []}
+
+
+def curves(seed: int = 3) -> JSON:
+    """Return the daily lines that belong to `results`."""
+    rng = np.random.default_rng(seed)
+    found: JSON = {}
+    for item in [*results()["accepted"], *results()["watchlist"]]:
+        mean = item["metrics"]["search"]["rank_ic"]
+        found[item["id"]] = {
+            "search": {"dates": SEARCH, "rank_ic": [None, *rng.normal(mean, 0.11, len(SEARCH) - 1).tolist()]},
+            "selection": {"dates": SELECTION, "rank_ic": rng.normal(0.9 * mean, 0.11, len(SELECTION)).tolist()},
+        }
+    equity = np.cumprod(1 + rng.normal(0.0004, 0.004, len(SEALED)))
+    fall = equity / np.maximum.accumulate(equity) - 1
+    found["book"] = {"dates": SEALED, "equity": equity.tolist(), "drawdown": fall.tolist()}
+    return found
