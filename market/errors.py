@@ -1,0 +1,55 @@
+"""What can go wrong in the market room.
+
+AlphaloomError
+└── MarketError            something about prices or about the synthetic market is not as it must be
+    └── PanelError         a panel or its files cannot be used; carries every finding at once
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ledger import AlphaloomError
+
+SHOWN_PER_KIND = 20
+
+
+class MarketError(AlphaloomError):
+    """Says that prices, or the settings of the synthetic market, cannot be used."""
+
+    code: ClassVar[str] = "market"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong in a file: 1-based data row (0 means the whole file or column), column, and what."""
+
+    row: int
+    column: str
+    message: str
+
+    def __str__(self) -> str:
+        """Return the finding as a person reads it."""
+        place = ", ".join(part for part in (f"row {self.row}" if self.row else "", self.column) if part)
+        return f"{place}: {self.message}" if place else self.message
+
+
+class PanelError(MarketError):
+    """Says that a panel or its files cannot be used, with every finding at once."""
+
+    code: ClassVar[str] = "panel"
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        findings: tuple[Finding, ...] = (),
+        field: str = "",
+        got: object = None,
+        allowed: object = None,
+        hint: str = "",
+    ) -> None:
+        """Keep the findings beside the message."""
+        self.findings = findings
+        super().__init__(message, field=field, got=got, allowed=allowed, hint=hint)

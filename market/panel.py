@@ -1,0 +1,227 @@
+"""The panel: dates x symbols, one read-only array for each field, as they were known that day."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import PanelError
+
+PRICE_FIELDS = ("open", "high", "low", "close")
+REQUIRED_FIELDS = (*PRICE_FIELDS, "volume")
+UNKNOWN_GROUP = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Holds prices and other daily fields of many names. Immutable; equal panels have equal digests.
+
+    Attributes
+    ----------
+    dates : NDArray[np.datetime64]
+        Exchange days `[T]`, strictly rising, without a time zone.
+    symbols : tuple[str, ...]
+        Names `[N]`, sorted, unique.
+    fields : Mapping[str, NDArray[np.float64]]
+        One array `[T, N]` a field, row = day, NaN where there is no value. Always open, high, low, close (price
+        units), volume (shares) and returns (decimal, close over the close of the panel's day before, minus one; NaN if
+        either is missing). Arrays are C-contiguous and read-only.
+    universe : NDArray[np.bool_]
+        `[T, N]`: the name was a member that day and has data. Point in time: no day knows a later one.
+    groups : Mapping[str, NDArray[np.int16]]
+        One code a name `[N]` for each grouping ("sector"); -1 is unknown.
+    group_labels : Mapping[str, tuple[str, ...]]
+        The word for each code.
+    notes : tuple[str, ...]
+        Derivations and warnings that must stay with every result. Not part of the digest.
+    """
+
+    dates: NDArray[np.datetime64]
+    symbols: tuple[str, ...]
+    fields: Mapping[str, NDArray[np.float64]]
+    universe: NDArray[np.bool_]
+    groups: Mapping[str, NDArray[np.int16]] = field(default_factory=dict)
+    group_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Freeze every array and check that all of them speak of the same days and names."""
+        keep = object.__setattr__
+        keep(self, "dates", _frozen(self.dates, "datetime64[D]"))
+        keep(self, "universe", _frozen(self.universe, np.bool_))
+        fields = {name: _frozen(self.fields[name], np.float64) for name in sorted(self.fields)}
+        keep(self, "fields", MappingProxyType(fields))
+        keep(self, "groups", MappingProxyType({k: _frozen(self.groups[k], np.int16) for k in sorted(self.groups)}))
+        keep(self, "group_labels", MappingProxyType({k: tuple(self.group_labels.get(k, ())) for k in self.groups}))
+        _check_axes(self)
+        _check_shapes(self)
+
+    @classmethod
+    def build(
+        cls,
+        dates: ArrayLike,
+        symbols: Sequence[str],
+        fields: Mapping[str, ArrayLike],
+        universe: ArrayLike | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        notes: Sequence[str] = (),
+    ) -> Panel:
+        """Build a panel: sort the names, derive `returns`, number the groups.
+
+        Parameters
+        ----------
+        dates, symbols
+            The axes; symbols in any order, columns follow them.
+        fields
+            `[T, N]` arrays; open, high, low, close and volume must be there; `returns` is derived.
+        universe
+            Membership `[T, N]`; by default everyone. A day without open or close is never in the universe.
+        groups
+            For each grouping the label of every symbol, in the order of `symbols`; an empty label is unknown.
+        """
+        missing = [name for name in REQUIRED_FIELDS if name not in fields]
+        if missing:
+            raise PanelError(f"the panel lacks {', '.join(missing)}", field=missing[0], allowed=list(REQUIRED_FIELDS))
+        order = np.argsort(np.asarray(symbols, dtype=np.str_), kind="stable")
+        columns = {name: _columns(values, order) for name, values in fields.items()}
+        columns["returns"] = simple_returns(columns["close"])
+        known = np.isfinite(columns["open"]) & np.isfinite(columns["close"])
+        if universe is not None:
+            known &= _columns(universe, order).astype(np.bool_)
+        for values in (*columns.values(), known):
+            values.setflags(write=False)
+        coded = {name: encode_labels([labels[i] for i in order]) for name, labels in (groups or {}).items()}
+        return cls(
+            dates=np.asarray(dates, dtype="datetime64[D]"),
+            symbols=tuple(symbols[i] for i in order),
+            fields=columns,
+            universe=known,
+            groups={name: codes for name, (codes, _) in coded.items()},
+            group_labels={name: labels for name, (_, labels) in coded.items()},
+            notes=tuple(notes),
+        )
+
+    @property
+    def days(self) -> int:
+        """Return the number of days."""
+        return len(self.dates)
+
+    @property
+    def names(self) -> int:
+        """Return the number of symbols."""
+        return len(self.symbols)
+
+    @cached_property
+    def digest(self) -> str:
+        """Return the sha256 over dates, symbols, every field, universe and groups."""
+        state = hashlib.sha256()
+        _absorb(state, "dates", self.dates.astype("<i8"))
+        _absorb(state, "symbols", "\0".join(self.symbols).encode())
+        for name, values in self.fields.items():
+            _absorb(state, f"field {name}", values)
+        _absorb(state, "universe", self.universe)
+        for name, codes in self.groups.items():
+            _absorb(state, f"group {name}", codes)
+            _absorb(state, f"labels {name}", "\0".join(self.group_labels[name]).encode())
+        return state.hexdigest()
+
+    def rows(self, start: int, stop: int) -> Panel:
+        """Return the days from `start` up to, not including, `stop`: a view that shares the memory.
+
+        `returns` of its first day still knows the close of the day before. Panels of different days differ in digest.
+        """
+        if not 0 <= start <= stop <= self.days:
+            raise PanelError("these rows are not in the panel", field="rows", got=[start, stop], allowed=[0, self.days])
+        part = slice(start, stop)
+        return Panel(
+            dates=self.dates[part],
+            symbols=self.symbols,
+            fields={name: values[part] for name, values in self.fields.items()},
+            universe=self.universe[part],
+            groups=self.groups,
+            group_labels=self.group_labels,
+            notes=self.notes,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by parts: a read-only mapping cannot be pickled."""
+        parts = (self.dates, self.symbols, dict(self.fields), self.universe, dict(self.groups), dict(self.group_labels))
+        return Panel, (*parts, self.notes)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by content."""
+        return isinstance(other, Panel) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        """Hash by content."""
+        return hash(self.digest)
+
+
+def simple_returns(close: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the close-to-close simple return `[T, N]`, decimal; NaN on the first day and where a close is missing."""
+    returns = np.full(close.shape, np.nan)
+    np.divide(close[1:], close[:-1], out=returns[1:])
+    returns[1:] -= 1.0
+    return returns
+
+
+def encode_labels(labels: Sequence[str]) -> tuple[NDArray[np.int16], tuple[str, ...]]:
+    """Return the code of each label, and the sorted labels that the codes stand for; an empty label is -1."""
+    words = tuple(sorted({label for label in labels if label}))
+    number = {word: code for code, word in enumerate(words)}
+    return np.array([number.get(label, UNKNOWN_GROUP) for label in labels], dtype=np.int16), words
+
+
+def _frozen(values: NDArray[Any], dtype: str | type[np.generic]) -> NDArray[Any]:
+    """Return a read-only C-contiguous array; copies only what somebody could still write to."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    if array.flags.writeable:
+        array = array.copy() if array is values or array.base is not None else array
+        array.setflags(write=False)
+    return array
+
+
+def _columns(values: ArrayLike, order: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the values with their columns in the given order."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != len(order):
+        raise PanelError("an array of a panel is [days, symbols]", got=list(array.shape), allowed=["T", len(order)])
+    return np.ascontiguousarray(array[:, order])
+
+
+def _absorb(state: Any, label: str, content: bytes | NDArray[Any]) -> None:
+    """Add one labelled block to the hash, its length first, so that no two blocks can be read as one."""
+    body = content if isinstance(content, bytes) else np.ascontiguousarray(content).reshape(-1).view(np.uint8)
+    state.update(f"{label}:{len(body)}\n".encode())
+    state.update(body)
+
+
+def _check_axes(panel: Panel) -> None:
+    """Refuse days that do not rise and names that are not sorted."""
+    days = panel.dates.view("i8")
+    if panel.dates.ndim != 1 or bool(np.any(np.diff(days) <= 0)) or bool(np.isnat(panel.dates).any()):
+        raise PanelError("the days of a panel rise strictly", field="dates", hint="Sort the days and drop repeats.")
+    if list(panel.symbols) != sorted(set(panel.symbols)):
+        raise PanelError("the symbols of a panel are sorted and unique", field="symbols", hint="Use Panel.build.")
+
+
+def _check_shapes(panel: Panel) -> None:
+    """Refuse arrays that do not fit the axes."""
+    shape = (panel.days, panel.names)
+    arrays: dict[str, NDArray[Any]] = {**panel.fields, "universe": panel.universe}
+    for name, values in arrays.items():
+        if values.shape != shape:
+            raise PanelError("an array does not fit the panel", field=name, got=list(values.shape), allowed=list(shape))
+    for name, codes in panel.groups.items():
+        if codes.shape != shape[1:]:
+            raise PanelError("a group does not fit the panel", field=name, got=list(codes.shape), allowed=[panel.names])
+    absent = [name for name in (*REQUIRED_FIELDS, "returns") if name not in panel.fields]
+    if absent:
+        raise PanelError(f"the panel lacks {', '.join(absent)}", field=absent[0], hint="Use Panel.build.")
