@@ -1,0 +1,20 @@
+"""The agents: ideas, formulas and their critique, in rounds; what they see, and what they may call."""
+
+from .config import AgentsConfig
+from .errors import AgentError
+from .graph import run_graph
+from .prompt import load_prompt
+from .protocols import Asker, Desk, Journal, Progress, ToolSession, Toolset
+
+__all__ = [
+    "AgentError",
+    "AgentsConfig",
+    "Asker",
+    "Desk",
+    "Journal",
+    "Progress",
+    "ToolSession",
+    "Toolset",
+    "load_prompt",
+    "run_graph",
+]

@@ -1,0 +1,49 @@
+"""One question to a model: the prompt, the context, the schema and the seed as a typed task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from ..router import BudgetEnded, ReplyRefused, Task
+from .prompt import load_prompt
+from .protocols import Desk, Json
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one agent asks; `key` names the piece of work and fixes its seed."""
+
+    role: str
+    intent: str
+    key: str
+    schema: type[BaseModel]
+    context: Json
+
+
+async def answer(desk: Desk, question: Question) -> Json:
+    """Return the reply as plain data; `{"failed": reason}` or `{"ended": reason}` where there is none.
+
+    A model that cannot meet its schema costs one branch, not the campaign. An ended budget closes the campaign. Any
+    other error, such as no connection, leaves the campaign to be resumed.
+    """
+    prompt = load_prompt(question.role)
+    task = Task(
+        role=question.role,
+        intent=question.intent,
+        messages=prompt.messages(question.context),
+        schema=question.schema,
+        prompt=prompt.digest,
+        run=desk.run,
+        seed=desk.seed_for(question.key),
+    )
+    try:
+        reply = await desk.asker.ask(task)
+    except BudgetEnded as error:
+        return {"ended": str(error)}
+    except ReplyRefused as error:
+        return {"failed": str(error)}
+    value: dict[str, Any] = reply.value.model_dump(mode="json")
+    return value

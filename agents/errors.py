@@ -1,0 +1,41 @@
+"""What can go wrong in the agents' room.
+
+::
+
+    AlphaloomError
+    └── AgentError          something an agent did, or was given, is unusable
+        ├── ToolRefused     an agent reached for a tool that it does not hold
+        ├── PromptError     a prompt file is missing or has no version
+        └── ResearchError   the offline researcher was asked for what it cannot read
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..router import AlphaloomError
+
+
+class AgentError(AlphaloomError):
+    """An agent did, or was given, something unusable."""
+
+    code: ClassVar[str] = "agent"
+
+
+class ToolRefused(AgentError):
+    """An agent reached for a tool that it does not hold."""
+
+    code: ClassVar[str] = "tool_refused"
+    exit_code: ClassVar[int] = 1
+
+
+class PromptError(AgentError):
+    """A prompt file is missing or has no version."""
+
+    code: ClassVar[str] = "prompt"
+
+
+class ResearchError(AgentError):
+    """The offline researcher was asked for what it cannot read."""
+
+    code: ClassVar[str] = "research"

@@ -1,0 +1,107 @@
+"""The Factor agent: turns a hypothesis into formulas, has them scored, and repairs what was refused."""
+
+from __future__ import annotations
+
+from .asking import Question, answer
+from .idea import language
+from .marks import Mark, Work, finite
+from .protocols import Desk, Json
+from .schemas import Candidates
+
+TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.score_factor")
+
+SHOWN_ELITE = 12
+SHOWN_TRIED = 60
+HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
+
+
+async def propose(desk: Desk, work: Work) -> Json:
+    """Return the formulas proposed for one branch and step, kept in the journal: items of key, text and intent."""
+    key = work.key
+
+    async def ask() -> Json:
+        context = _context(desk, work)
+        intent = "repair" if work.refused else "formulas"
+        reply = await answer(desk, Question("factor", intent, key, Candidates, context))
+        proposed = reply.pop("candidates", [])[: work.count]
+        return {**reply, "items": [{"key": k, **c} for k, c in zip(work.attempts(), proposed, strict=False)]}
+
+    return await desk.once("proposal", key, ask)
+
+
+async def score(desk: Desk, branch: str, item: Json) -> Json:
+    """Return what the evaluation server said of one formula; asked once per key."""
+    hypothesis = desk.journal.read("hypothesis", branch) or {}
+    box = desk.tools.held_by("factor", TOOLS)
+    arguments = {
+        "text": item["text"],
+        "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS},
+        "key": item["key"],
+    }
+
+    async def call() -> Json:
+        reply = await box.call("evaluation.score_factor", arguments)
+        # Whether it was new may differ after a restart; nothing may depend on it.
+        answered = {name: value for name, value in reply.items() if name != "new"}
+        return {"text": item["text"], "intent": item["intent"], **answered, "branch": branch}
+
+    return await desk.once("score", item["key"], call)
+
+
+def figures(desk: Desk, mark: Mark) -> Json:
+    """Return what a prompt says of one scored formula."""
+    scored = desk.journal.read("score", mark.key) or {}
+    sheet = scored.get("sheet", {})
+    return {
+        "id": mark.id,
+        "text": scored.get("text", ""),
+        "t": round(mark.t, 2),
+        "rank_ic": finite(sheet.get("rank_ic")),
+        "turnover": finite(sheet.get("turnover")),
+        "weaknesses": [weakness["code"] for weakness in scored.get("weaknesses", [])],
+    }
+
+
+def _context(desk: Desk, work: Work) -> Json:
+    memory = desk.journal.read("recall", work.round_key) or {}
+    hypothesis = desk.journal.read("hypothesis", work.branch) or {}
+    return {
+        "task": "repair" if work.refused else "factor",
+        "language": language(memory),
+        "market": {"horizon_days": desk.horizon_days},
+        "hypothesis": hypothesis,
+        "record": {
+            "library": memory.get("library", []),
+            "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
+            "tried": _tried(desk, memory, hypothesis, work),
+        },
+        "branch": {
+            "parents": [figures(desk, mark) for mark in work.best],
+            "critique": _critique(desk, work),
+            "refused": [_refusal(desk, key) for key in work.refused],
+        },
+        "request": {"count": work.count, "step": work.step},
+    }
+
+
+def _critique(desk: Desk, work: Work) -> Json | None:
+    if work.step == 0:
+        return None
+    kept = desk.journal.read("critique", f"{work.branch}/s{work.step - 1}") or {}
+    return {name: kept[name] for name in ("weaknesses", "advice") if name in kept}
+
+
+def _tried(desk: Desk, memory: Json, hypothesis: Json, work: Work) -> list[str]:
+    """Return texts measured before for the same mechanism, and in this branch's earlier steps."""
+    same = {h["id"] for h in memory.get("hypotheses", []) if h.get("mechanism") == hypothesis.get("mechanism")}
+    past = [factor["text"] for factor in memory.get("factors", []) if factor.get("hypothesis") in same]
+    own = []
+    for step in range(work.step):
+        kept = desk.journal.read("proposal", f"{work.branch}/s{step}/a0") or {}
+        own += [item["text"] for item in kept.get("items", [])]
+    return (past + own)[-SHOWN_TRIED:]
+
+
+def _refusal(desk: Desk, key: str) -> Json:
+    scored = desk.journal.read("score", key) or {}
+    return {"text": scored.get("text", ""), "stage": scored.get("stage", ""), "errors": scored.get("errors", [])}

@@ -1,0 +1,300 @@
+"""The graph: ideas fan out to formulas, are scored, criticised and changed; the best go to the gate; round after round.
+
+State holds keys, ids and small scores; everything else is in the journal. Branches think at once and are scored one
+after another in the order of their keys, so no result depends on which model answered first. Every node reads the
+journal before it works, so one that runs again repeats nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+from . import critic, factor, gate, idea
+from .marks import Mark, Work, finite, ranked
+from .protocols import Desk, Json
+
+if TYPE_CHECKING:
+    from langgraph.graph import StateGraph
+
+ELITE = 60
+BEST = 6
+PER_BRANCH = 3
+"""How many formulas the state remembers: of the whole campaign, of a branch, and of a branch in the campaign's list."""
+
+Marks = list[list[Any]]
+"""Marks as the checkpoint stores them: lists of t, id and key."""
+
+
+def by_key(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
+    """Merge what branches return, sorted by key and never by arrival; only the latest round is kept."""
+    merged = {**old, **new}
+    latest = max((key.split("/")[0] for key in merged), default="")
+    return dict(sorted((key, value) for key, value in merged.items() if key.split("/")[0] == latest))
+
+
+class State(TypedDict, total=False):
+    """What a checkpoint holds."""
+
+    round: int
+    step: int
+    attempt: int
+    quota: dict[str, int]
+    results: Annotated[dict[str, int], by_key]
+    best: dict[str, Marks]
+    elite: Marks
+    refused: dict[str, list[str]]
+    sent: Marks
+    ended: str
+    finished: bool
+
+
+START_STATE: State = {
+    "round": 0,
+    "step": 0,
+    "attempt": 0,
+    "quota": {},
+    "results": {},
+    "best": {},
+    "elite": [],
+    "refused": {},
+    "sent": [],
+    "ended": "",
+    "finished": False,
+}
+
+
+def quotas(branches: list[str], left: int, per_branch: int) -> dict[str, int]:
+    """Divide what is left of the evaluation budget among branches before they start; the first get the remainder."""
+    if not branches:
+        return {}
+    share, rest = divmod(left, len(branches))
+    return {branch: min(per_branch, share + (index < rest)) for index, branch in enumerate(branches)}
+
+
+async def idea_node(desk: Desk, state: State) -> State:
+    """Begin a round: recall, propose hypotheses, fix every branch's quota."""
+    number = state["round"] + 1
+    left = int((await gate.budget(desk, f"r{number:02d}/start"))["evaluations_left"])
+    per_branch = desk.config.candidates * (desk.config.steps + 1)
+    count = max(1, min(desk.config.hypotheses, -(-left // per_branch))) if left > 0 else 0
+    branches, ended = await idea.propose(desk, number, count) if count else ([], "")
+    desk.progress("round", {"round": number, "hypotheses": len(branches), "evaluations_left": left})
+    return {
+        "round": number,
+        "step": 0,
+        "attempt": 0,
+        "quota": quotas(branches, left, per_branch),
+        "best": {},
+        "refused": {},
+        "ended": ended,
+    }
+
+
+async def factor_node(desk: Desk, work: Json) -> State:
+    """Propose or repair one branch's formulas."""
+    piece = thaw(work)
+    proposed = await factor.propose(desk, piece)
+    return {"results": {piece.key: len(proposed["items"])}}
+
+
+async def score_node(desk: Desk, state: State) -> State:
+    """Score what the branches proposed, in the order of their keys."""
+    quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"]
+    refused: dict[str, list[str]] = {}
+    for branch in sorted(quota):
+        key = f"{branch}/s{state['step']}/a{state['attempt']}"
+        if key not in state["results"]:
+            continue
+        proposal = desk.journal.read("proposal", key) or {}
+        ended = ended or proposal.get("ended", "")
+        scored = [await factor.score(desk, branch, item) | {"key": item["key"]} for item in proposal.get("items", [])]
+        marks = [Mark(finite(s["sheet"].get("t")) or 0.0, s["id"], s["key"]) for s in scored if s["ok"]]
+        quota[branch] -= len(marks)
+        best[branch] = freeze(ranked([*marked(best.get(branch, [])), *marks], BEST))
+        refused[branch] = [s["key"] for s in scored if not s["ok"] and s.get("stage") != "duplicate"]
+    elite = ranked([*marked(state["elite"]), *(m for b in best for m in marked(best[b])[:PER_BRANCH])], ELITE)
+    desk.progress(
+        "scored", {"round": state["round"], "step": state["step"], "best_t": abs(elite[0].t) if elite else None}
+    )
+    kept = {branch: keys for branch, keys in refused.items() if keys}
+    return {"quota": quota, "best": best, "elite": freeze(elite), "refused": kept, "ended": ended}
+
+
+async def repair_node(_desk: Desk, state: State) -> State:
+    """Count one more attempt before the refused formulas go back with their errors."""
+    return {"attempt": state["attempt"] + 1}
+
+
+async def critique_node(desk: Desk, work: Json) -> State:
+    """Criticise one branch; 1 keeps it, 0 ends it."""
+    piece = thaw(work)
+    reply = await critic.criticise(desk, piece)
+    return {"results": {f"{piece.branch}/s{piece.step}/critique": int(reply.get("keep", False))}}
+
+
+async def turn_node(desk: Desk, state: State) -> State:
+    """Go on to the next step with the branches worth it."""
+    quota, ended = {}, state["ended"]
+    for branch, left in state["quota"].items():
+        key = f"{branch}/s{state['step']}"
+        kept = state["results"].get(f"{key}/critique", 0)
+        ended = ended or (desk.journal.read("critique", key) or {}).get("ended", "")
+        quota[branch] = left if kept else 0
+    return {"step": state["step"] + 1, "attempt": 0, "quota": quota, "refused": {}, "ended": ended}
+
+
+async def gate_node(desk: Desk, state: State) -> State:
+    """Send the round's best to the gate; at the close also the set."""
+    key = f"r{state['round']:02d}/gate"
+    left = await gate.budget(desk, key)
+    sent = marked(state["sent"])
+    closing = bool(state["round"] >= desk.config.rounds or left["evaluations_left"] <= 0 or state["ended"])
+    closing = closing or not state["quota"]
+    purse = allowance(desk, state, int(left["trials_left"]), closing)
+    chosen = await gate.spend(desk, marked(state["elite"]), sent, purse, key)
+    desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in chosen], "closing": closing})
+    return {"sent": freeze([*sent, *chosen]), "finished": closing}
+
+
+def allowance(desk: Desk, state: State, trials_left: int, closing: bool) -> gate.Purse:
+    """Return what this round's gate may spend; unspent trials of earlier rounds stay available, one is kept for the set."""
+    config = desk.config
+    reserve = 0 if closing or config.set_size < 2 else 1
+    rounds = config.rounds if closing else state["round"]
+    due = config.trials_per_round * rounds - len(state["sent"]) + (closing and config.set_size >= 2)
+    bar = config.min_search_t if closing else max(config.min_search_t, config.early_search_t)
+    return gate.Purse(max(0, min(due, trials_left - reserve)), closing, bar)
+
+
+def after_idea(desk: Desk, state: State) -> Any:
+    """Fan out over the hypotheses; without any, close."""
+    return fan_out(desk, state, "factor") or "gate"
+
+
+def after_score(desk: Desk, state: State) -> Any:
+    """Repair what was refused, else criticise, else go to the gate."""
+    if state["ended"]:
+        return "gate"
+    if state["refused"] and state["attempt"] < desk.config.repairs:
+        return "repair"
+    if state["step"] < desk.config.steps:
+        return fan_out(desk, state, "critique") or "gate"
+    return "gate"
+
+
+def after_repair(desk: Desk, state: State) -> Any:
+    """Fan out over the branches with refused formulas."""
+    return fan_out(desk, {**state, "quota": {b: state["quota"][b] for b in state["refused"]}}, "factor") or "score"
+
+
+def after_turn(desk: Desk, state: State) -> Any:
+    """Fan out over the branches that go on; without any, go to the gate."""
+    return "gate" if state["ended"] else fan_out(desk, state, "factor") or "gate"
+
+
+def after_gate(state: State) -> str:
+    """Begin the next round or end."""
+    from langgraph.graph import END
+
+    return END if state["finished"] else "idea"
+
+
+def fan_out(desk: Desk, state: State, node: str) -> list[Any]:
+    """Return one piece of work per branch with evaluations left; what it sees is fixed here, before the step begins."""
+    from langgraph.types import Send
+
+    sends = []
+    for branch, left in sorted(state["quota"].items()):
+        refused = state["refused"].get(branch, []) if node == "factor" else []
+        count = min(left, len(refused) or desk.config.candidates)
+        if count > 0:
+            piece = {
+                "branch": branch,
+                "step": state["step"],
+                "attempt": state["attempt"],
+                "count": count,
+                "best": state["best"].get(branch, []),
+                "elite": state["elite"][: factor.SHOWN_ELITE],
+                "refused": refused[:count],
+            }
+            sends.append(Send(node, piece))
+    return sends
+
+
+def thaw(work: Json) -> Work:
+    """Return a piece of work from what a checkpoint stored."""
+    lists = {
+        "best": tuple(marked(work["best"])),
+        "elite": tuple(marked(work["elite"])),
+        "refused": tuple(work["refused"]),
+    }
+    return Work(work["branch"], work["step"], work["attempt"], work["count"], **lists)
+
+
+def marked(stored: Marks) -> list[Mark]:
+    """Return marks from what a checkpoint stored."""
+    return [Mark(*row) for row in stored]
+
+
+def freeze(marks: list[Mark]) -> Marks:
+    """Return marks as a checkpoint stores them."""
+    return [list(mark) for mark in marks]
+
+
+def build(desk: Desk) -> StateGraph[State]:
+    """Return the graph of one campaign."""
+    from langgraph.graph import START, StateGraph
+
+    graph = StateGraph(State)
+    for name, node in {
+        "idea": idea_node,
+        "score": score_node,
+        "repair": repair_node,
+        "turn": turn_node,
+        "gate": gate_node,
+    }.items():
+        graph.add_node(name, partial(node, desk))
+    for name, branch in {"factor": factor_node, "critique": critique_node}.items():
+        graph.add_node(name, partial(branch, desk))
+    graph.add_edge(START, "idea")
+    graph.add_conditional_edges("idea", partial(after_idea, desk), ["factor", "gate"])
+    graph.add_edge("factor", "score")
+    graph.add_conditional_edges("score", partial(after_score, desk), ["repair", "critique", "gate"])
+    graph.add_conditional_edges("repair", partial(after_repair, desk), ["factor", "score"])
+    graph.add_edge("critique", "turn")
+    graph.add_conditional_edges("turn", partial(after_turn, desk), ["factor", "gate"])
+    graph.add_conditional_edges("gate", after_gate)
+    return graph
+
+
+async def run_graph(desk: Desk, checkpoint_path: Path, thread_id: str, resume: bool = False) -> State:
+    """Run a campaign's rounds to their end and return the last state.
+
+    With `resume`, an interrupted thread goes on where its last checkpoint stands; a finished one returns its state.
+    """
+    # Set before the import: langgraph reads them once. Plain data only in a checkpoint, and no tracing service is called.
+    os.environ.update(LANGGRAPH_STRICT_MSGPACK="true", LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    steps = desk.config.rounds * ((desk.config.steps + 1) * (4 + 3 * desk.config.repairs) + 4) + 10
+    config: Any = {
+        "configurable": {"thread_id": thread_id},
+        "recursion_limit": steps,
+        "max_concurrency": desk.config.max_concurrency,
+    }
+    checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
+    async with AsyncSqliteSaver.from_conn_string(str(checkpoint_path)) as saver:
+        await saver.setup()
+        compiled = build(desk).compile(checkpointer=saver)
+        started = await saver.aget_tuple(config) if resume else None
+        if started is None:
+            await saver.adelete_thread(thread_id)
+            await compiled.ainvoke(START_STATE, config, durability="sync")
+        elif (await compiled.aget_state(config)).next:
+            await compiled.ainvoke(None, config, durability="sync")
+        state: State = (await compiled.aget_state(config)).values
+    return state

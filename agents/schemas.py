@@ -1,0 +1,73 @@
+"""What a model must answer with, one schema per agent."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Operator = Literal[
+    "smooth", "neutralise", "shorten", "lengthen", "condition", "swap_field", "combine", "invert", "simplify"
+]
+
+
+class Record(BaseModel):
+    """A part of a reply; unknown keys are refused so that a model is told of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Hypothesis(Record):
+    """A market mechanism in words, with what would refute it."""
+
+    mechanism: str = Field(min_length=1, max_length=80)
+    statement: str = Field(min_length=1, max_length=2_000)
+    who_is_on_the_other_side: str = Field(max_length=1_000)
+    why_it_persists: str = Field(max_length=1_000)
+    direction: Literal[1, -1]
+    horizon_days: int = Field(ge=1, le=252)
+    fields: list[str] = Field(min_length=1, max_length=32)
+    regime: str = Field(max_length=500)
+    refuted_by: str = Field(min_length=1, max_length=1_000)
+
+
+class Ideas(Record):
+    """The Idea agent's reply."""
+
+    hypotheses: list[Hypothesis] = Field(min_length=1, max_length=64)
+
+
+class Candidate(Record):
+    """One formula and what it is meant to do."""
+
+    text: str = Field(min_length=1, max_length=2_000)
+    rationale: str = Field(max_length=1_000)
+    intent: str = Field(max_length=80)
+
+
+class Candidates(Record):
+    """The Factor agent's reply."""
+
+    candidates: list[Candidate] = Field(min_length=1, max_length=64)
+
+
+class Weakness(Record):
+    """One named weakness."""
+
+    code: str = Field(min_length=1, max_length=60)
+    message: str = Field(max_length=500)
+
+
+class Advice(Record):
+    """One change that addresses a weakness."""
+
+    operator: Operator
+    why: str = Field(max_length=500)
+
+
+class Critique(Record):
+    """The Eval agent's reply."""
+
+    weaknesses: list[Weakness] = Field(max_length=20)
+    advice: list[Advice] = Field(max_length=9)
+    keep: bool
