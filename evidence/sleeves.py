@@ -1,0 +1,173 @@
+"""The long-short of a factor: overlapping sleeves of top minus bottom quintile, their trading and what it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors.kernels.kernel_cache import kernel
+
+__all__ = ["FEWEST_NAMES", "GROSS", "YEAR", "Costs", "LongShort", "annual_sharpe", "long_short", "sleeve_weights"]
+
+Frame = NDArray[np.float64]
+Series = NDArray[np.float64]
+
+YEAR: Final = 252
+"""Trading days."""
+
+GROSS: Final = 2.0
+"""Notional of a fully invested book: one unit long, one short."""
+
+FEWEST_NAMES: Final = 10
+"""A day with fewer ranked names opens no sleeve."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What trading is charged.
+
+    Attributes
+    ----------
+    bps_per_side
+        Basis points of traded notional: paid when buying and again when selling.
+    borrow_bps_per_year
+        Basis points of short notional a year of 252 days.
+    """
+
+    bps_per_side: float = 10.0
+    borrow_bps_per_year: float = 50.0
+
+    @property
+    def side(self) -> float:
+        """Return the cost of a unit traded, decimal."""
+        return self.bps_per_side / 1e4
+
+    @property
+    def borrow(self) -> float:
+        """Return the cost of a unit held short for a day, decimal."""
+        return self.borrow_bps_per_year / 1e4 / YEAR
+
+
+@dataclass(frozen=True, eq=False)
+class LongShort:
+    """What a factor's long-short earned; 1 unit long and 1 unit short when fully invested.
+
+    Attributes
+    ----------
+    gross, net
+        Return of each day before and after trading costs and borrow, ``[T]``, decimal of one side; NaN on days without
+        any known return and before the first sleeve.
+    turnover
+        Notional bought and sold a day, halved (one-way), over the gross of both sides, 2: a book that is replaced every
+        day has 1. Mean from the first day on which every sleeve is open; NaN if there is none.
+    sharpe_gross, sharpe_net
+        Annualised by the root of 252.
+    """
+
+    gross: Series
+    net: Series
+    turnover: float
+    sharpe_gross: float
+    sharpe_net: float
+
+
+def long_short(ranks: Frame, open_returns: Frame, costs: Costs, horizon: int) -> LongShort:
+    """Measure the long-short of a factor by weights and returns.
+
+    Parameters
+    ----------
+    ranks
+        ``[T, N]`` percentiles in (0, 1] of the factor at the close of each day, NaN missing. Above 0.8 is bought, up to
+        0.2 is sold, in equal weights.
+    open_returns
+        ``[T, N]``: row t is what a name earns from the open of t+1, where the rank of t is traded, to the open of t+2.
+        NaN earns nothing.
+    costs
+        Of trading and borrowing.
+    horizon
+        Days that a sleeve is held; one of `horizon` sleeves is renewed each day.
+
+    Returns
+    -------
+    LongShort
+        Weights return to their targets without trading: the cost of undoing one day's drift is left out here and
+        counted in `book.backtest`.
+    """
+    quiet = np.isnan(open_returns).all(axis=1)
+    daily = _trade(np.ascontiguousarray(ranks, np.float64), np.ascontiguousarray(open_returns, np.float64), horizon)
+    earned, traded, invested, short = daily.T
+    open_days = np.flatnonzero(invested > 0)
+    first = int(open_days[0]) if open_days.size else len(ranks)
+    quiet[:first] = True
+    gross = np.where(quiet, np.nan, earned)
+    net = np.where(quiet, np.nan, earned - traded * costs.side - short * costs.borrow)
+    steady = traded[first + horizon :]
+    turnover = float(steady.mean()) / 2 / GROSS if steady.size else math.nan
+    return LongShort(gross, net, turnover, annual_sharpe(gross), annual_sharpe(net))
+
+
+def annual_sharpe(returns: Series) -> float:
+    """Return mean over standard deviation (ddof 1) times the root of 252; NaN dropped; NaN where nothing varies."""
+    known = returns[~np.isnan(returns)]
+    deviation = float(known.std(ddof=1)) if len(known) > 1 else 0.0
+    if deviation <= 1e-13 * float(np.abs(known).max(initial=0.0)):
+        return math.nan
+    return float(known.mean()) / deviation * math.sqrt(YEAR)
+
+
+def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
+    """Return the target weight of each name after the close of each day, ``[T, N]``: the mean of the last sleeves.
+
+    Each side sums to 1 once `horizon` sleeves are open; before that, and around days without a sleeve, to less.
+    """
+    side = np.where(ranks > 0.8, 1.0, np.where(ranks <= 0.2, -1.0, 0.0))
+    count = np.stack([(side > 0).sum(axis=1), (side < 0).sum(axis=1)])
+    enough = ((~np.isnan(ranks)).sum(axis=1) >= FEWEST_NAMES) & count.all(axis=0)
+    scale = np.where(side > 0, 1.0 / np.maximum(count[0], 1)[:, None], 1.0 / np.maximum(count[1], 1)[:, None])
+    sleeve = side * scale * enough[:, None] / horizon
+    total = sleeve.copy()
+    for age in range(1, min(horizon, len(ranks))):
+        total[age:] += sleeve[:-age]
+    return total
+
+
+@kernel
+def _trade(ranks: Frame, returns: Frame, horizon: int) -> Frame:
+    """Return earned, traded (both ways), gross and short notional of each day, ``[T, 4]``."""
+    days, names = ranks.shape
+    unit = np.zeros((days, 2))
+    weights = np.zeros(names)
+    daily = np.zeros((days, 4))
+    for t in range(days):
+        known, high, low = 0, 0, 0
+        for i in range(names):
+            known += ranks[t, i] > 0.0
+            high += ranks[t, i] > 0.8
+            low += ranks[t, i] <= 0.2
+        if known >= FEWEST_NAMES and high > 0 and low > 0:
+            unit[t, 0] = 1.0 / high / horizon
+            unit[t, 1] = -1.0 / low / horizon
+        old = t - horizon
+        for i in range(names):
+            change = 0.0
+            if ranks[t, i] > 0.8:
+                change = unit[t, 0]
+            elif ranks[t, i] <= 0.2:
+                change = unit[t, 1]
+            if old >= 0:
+                if ranks[old, i] > 0.8:
+                    change -= unit[old, 0]
+                elif ranks[old, i] <= 0.2:
+                    change -= unit[old, 1]
+            weights[i] += change
+            held = weights[i]
+            if returns[t, i] == returns[t, i]:
+                daily[t, 0] += held * returns[t, i]
+            daily[t, 1] += abs(change)
+            daily[t, 2] += abs(held)
+            daily[t, 3] += max(-held, 0.0)
+    return daily
