@@ -63,6 +63,11 @@ class Evaluator:
     budget: Budget
     run: str
 
+    @cached_property
+    def rows(self) -> dict[str, Evaluation]:
+        """Return the run's evaluations by factor id; a lock keeps other processes from adding to them."""
+        return {row.factor_id: row for row in self.ledger.evaluations(self.run)}
+
     @property
     def panel(self) -> Panel:
         """Return the panel that factors are computed on."""
@@ -85,7 +90,7 @@ class Evaluator:
 
     def evaluations_left(self) -> int:
         """Count the evaluations that the budget still allows."""
-        return max(self.budget.evaluations - len(self.ledger.evaluations(self.run)), 0)
+        return max(self.budget.evaluations - len(self.rows), 0)
 
     def trials_left(self) -> int:
         """Count the looks at the selection window that the budget still allows."""
@@ -164,12 +169,13 @@ class Evaluator:
 
     def _evaluate(self, expression: Expression, hypothesis: str) -> Evaluation | None:
         """Return the recorded evaluation of a factor, making it if the budget allows; None if it does not."""
-        row = self.ledger.evaluation(self.run, expression.id)
+        row = self.rows.get(expression.id)
         if row is None:
             if self.evaluations_left() <= 0:
                 return None
             row = Evaluation(self.run, expression.id, expression.text, hypothesis, self._measure(expression))
             self.ledger.record_evaluation(row)
+            self.rows[expression.id] = row
         return row
 
     def _measure(self, expression: Expression) -> dict[str, Any]:
@@ -255,7 +261,7 @@ class Evaluator:
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"], members)
 
     def _case(self, factor_id: str) -> Case:
-        row = self.ledger.evaluation(self.run, factor_id)
+        row = self.rows.get(factor_id)
         claim = self.claims().get(factor_id)
         if row is None or claim is None:
             raise UnknownFactor(
@@ -281,12 +287,12 @@ class Evaluator:
         return verdict
 
     def _around(self, batch: Sequence[Known]) -> Surroundings:
-        sheets = [row.sheet for row in self.ledger.evaluations(self.run)]
+        sheets = [self.rows[name].sheet for name in sorted(self.rows)]
         sharpes = [sheet["net_sharpe"] / np.sqrt(252.0) for sheet in sheets if sheet["net_sharpe"] is not None]
         return Surroundings([*self.known(), *batch], self.library_values(), sharpes, self.trials_left())
 
     def _keep(self, case: Case) -> None:
-        row = self.ledger.evaluation(self.run, case.expression.id)
+        row = self.rows.get(case.expression.id)
         sheet = dict(row.sheet) if row else {"fields": sorted(case.expression.fields)}
         text, canonical = case.expression.text, case.expression.canonical_text
         self.ledger.add_to_library(LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet))

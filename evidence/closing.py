@@ -1,0 +1,85 @@
+"""The close of a campaign: the accepted factors combined, examined once on sealed days, and traded on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ledger import Opening
+from .book import Book, Costs, backtest
+from .combination import Part, combine
+from .errors import BookUnavailable
+from .evaluator import Evaluator
+from .sheet import tidy
+from .windows import Window
+
+RankIC = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Closing:
+    """What the close of a campaign made; `score` is `[T, N]`, None where nothing was accepted."""
+
+    parts: Sequence[Part]
+    score: NDArray[np.float32] | None
+    sealed: dict[str, Any] | None
+    book: dict[str, Any] | None
+    curve: dict[str, Any] | None
+
+
+def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:
+    """Combine the accepted factors, open the seal if the campaign file says so, and backtest the book.
+
+    The book is run on the sealed days if they were opened, else on the selection days. The opening is written to the
+    ledger before the look.
+    """
+    if not accepted:
+        return Closing((), None, None, None, None)
+    parts = [_part(evaluator, name) for name in sorted(accepted)]
+    score = combine(parts)
+    sealed = _open(evaluator, score) if open_sealed else None
+    window = evaluator.windows.sealed if sealed else evaluator.windows.selection
+    book, curve = _book(evaluator, score, window)
+    return Closing(parts, score, sealed, book, curve)
+
+
+def _part(evaluator: Evaluator, name: str) -> Part:
+    row = evaluator.rows[name]
+    values = evaluator.values(evaluator.read(row.text))
+    return Part(name, -1 if (row.sheet["rank_ic"] or 0.0) < 0 else 1, values)
+
+
+def _open(evaluator: Evaluator, score: NDArray[np.float32]) -> dict[str, Any]:
+    window = evaluator.windows.sealed
+    reason = "the close of a campaign whose file says so"
+    number = evaluator.ledger.record_opening(Opening(evaluator.run, evaluator.windows.key(window), reason))
+    sheet = evaluator.scorer.score(score, window, 1).record()
+    return {"opened": True, "number": number, **sheet}
+
+
+def _book(evaluator: Evaluator, score: NDArray[np.float32], window: Window) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    costs = Costs(evaluator.settings.costs.bps_per_side, evaluator.settings.costs.borrow_bps_per_year)
+    span = slice(window.start, window.stop)
+    try:
+        book = backtest(score, evaluator.panel, costs=costs, horizon=evaluator.settings.horizon_days, span=span)
+    except BookUnavailable as error:
+        return {"window": window.name, "unavailable": error.message, "hint": error.hint}, None
+    return {"window": window.name, **_figures(book)}, _curve(book)
+
+
+def _figures(book: Book) -> dict[str, Any]:
+    names = ("sharpe", "annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "plain_sharpe")
+    return {**{name: tidy(getattr(book, name)) for name in names}, "days": book.days}
+
+
+def _curve(book: Book) -> dict[str, Any]:
+    top = np.maximum.accumulate(book.equity)
+    return {
+        "dates": [str(day) for day in book.dates],
+        "equity": [tidy(value) for value in book.equity],
+        "drawdown": [tidy(value) for value in book.equity / top - 1.0],
+    }

@@ -1,0 +1,174 @@
+"""A campaign's evidence as one record: every factor with every reason, the counts, and what could have been proven."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..factors import explain
+from ..ledger import VerdictRow
+from .alignment import Claim
+from .evaluator import Evaluator
+from .overfitting import pbo
+from .redundancy import closest
+from .sheet import tidy
+from .significance import Window as PowerWindow
+from .significance import power
+from .windows import Window
+
+WORDS = {"accepted": "accepted", "watchlist": "watchlist", "rejected": "rejected"}
+MOST_PBO = 50
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """Reads one run's evidence from the ledger, for `results.json` and the report."""
+
+    evaluator: Evaluator
+
+    @cached_property
+    def verdicts(self) -> Mapping[str, VerdictRow]:
+        """Return the gate's verdicts by factor id."""
+        return {row.factor_id: row for row in self.evaluator.ledger.verdicts(self.evaluator.run)}
+
+    @cached_property
+    def claims(self) -> Mapping[str, Claim]:
+        """Return the hypothesis of each scored factor and set."""
+        run, ledger = self.evaluator.run, self.evaluator.ledger
+        sets = {event.key for event in ledger.events(run, "set")}
+        bodies = {event.key: event.body for event in ledger.events(run, "claim")}
+        return {**{name: Claim.from_record(bodies[f"set-{name}"]) for name in sets}, **self.evaluator.claims()}
+
+    @cached_property
+    def members(self) -> Mapping[str, Sequence[str]]:
+        """Return the members of each set that was submitted."""
+        return {event.key: event.body for event in self.evaluator.ledger.events(self.evaluator.run, "set")}
+
+    def entries(self) -> dict[str, list[dict[str, Any]]]:
+        """Return accepted, watched and rejected factors, each sorted by id."""
+        found: dict[str, list[dict[str, Any]]] = {word: [] for word in WORDS}
+        for name in sorted({*self.evaluator.rows, *self.verdicts}):
+            if name in self.claims:
+                row = self.verdicts.get(name)
+                found[row.verdict if row else "rejected"].append(self._entry(name, row))
+        return found
+
+    def _entry(self, name: str, row: VerdictRow | None) -> dict[str, Any]:
+        evaluation = self.evaluator.rows[name]
+        expression = self.evaluator.read(evaluation.text)
+        search = {key: value for key, value in evaluation.sheet.items() if key != "fields"}
+        word = row.verdict if row else "rejected"
+        return {
+            "id": name,
+            "form": "expression",
+            "text": expression.canonical_text,
+            "explained": explain(expression),
+            "hypothesis": self.claims[name].record(),
+            "reasons": list(row.reasons) if row else [_not_sent(evaluation.sheet)],
+            "metrics": {"search": search, "selection": row.metrics["selection"] if row else None},
+            "trial": row.metrics["trial"] if row else None,
+            "members": self.members.get(name),
+            "library_correlation": self._library_correlation(name) if word != "rejected" else None,
+        }
+
+    def _library_correlation(self, name: str) -> float | None:
+        library = {key: values for key, values in self.evaluator.library_values().items() if key != name}
+        mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
+        found = closest(mine, library, self.evaluator.windows.search)
+        return tidy(found.rank_correlation) if found else None
+
+    def attempts(self) -> dict[str, Any]:
+        """Return how much was proposed, and how much was refused at each step before scoring."""
+        rows = self.evaluator.ledger.attempts(self.evaluator.run)
+        refused = Counter(row.stage for row in rows if row.stage != "scored")
+        scored = [row.factor_id for row in rows if row.stage == "scored"]
+        refused["duplicate"] += len(scored) - len(set(scored))
+        return {"total": len(rows), "refused": {stage: count for stage, count in sorted(refused.items()) if count}}
+
+    def power(self) -> dict[str, Any]:
+        """Return the smallest RankIC that the next trial on this selection window could prove."""
+        evaluator = self.evaluator
+        key = evaluator.windows.key(evaluator.windows.selection)
+        past = evaluator.ledger.overlapping_trials(key)
+        number = len(past) + evaluator.settings.prior_trials + 1
+        found = sum(1 for trial in past if (trial.outcome or {}).get("passed") is True)
+        horizon = evaluator.settings.horizon_days
+        days = max(evaluator.windows.selection.days - horizon - 1, 1)
+        window = PowerWindow(days, horizon, evaluator.scorer.lag)
+        could = power(window, number, found, self._daily_deviation(), evaluator.settings.level)
+        provable = tidy(could.rank_ic_provable)
+        said = "unknown, since nothing was scored" if provable is None else f"{provable:.3f}"
+        return {
+            "trials": number - 1,
+            "days": days,
+            "level": evaluator.settings.level,
+            "p_required": tidy(could.p_required),
+            "t_required": tidy(could.t_required),
+            "rank_ic_provable": provable,
+            "sentence": f"After {number - 1} trials, {days} selection days can prove a mean RankIC of {said} or more"
+            f" (t of {could.t_required:.1f}); a smaller one, however real, would not have been accepted.",
+        }
+
+    def _daily_deviation(self) -> float:
+        """Return the median long-run standard deviation of one day's RankIC over the scored factors."""
+        sheets = [self.evaluator.rows[name].sheet for name in sorted(self.evaluator.rows)]
+        known = [
+            abs(sheet["rank_ic"] / sheet["t"]) * np.sqrt(sheet["days"]) for sheet in sheets if sheet["t"] and sheet["rank_ic"]
+        ]
+        return float(np.median(known)) if known else float("nan")
+
+    def overfitting(self) -> dict[str, Any] | None:
+        """Return the probability of backtest overfitting over the best candidates of the search; it never blocks."""
+        ranked = sorted(self.evaluator.rows.values(), key=lambda row: (-(row.sheet["merit"] or 0.0), row.factor_id))
+        chosen = ranked[:MOST_PBO]
+        if len(chosen) < 2:
+            return None
+        columns = [self._net_daily(row.text) for row in chosen]
+        return {"probability": tidy(pbo(np.column_stack(columns)).probability), "candidates": len(chosen), "blocks": 10}
+
+    def _net_daily(self, text: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        values = self.evaluator.values(self.evaluator.read(text))
+        return self.evaluator.scorer.score(values, self.evaluator.windows.search).net_daily
+
+    def curves(self, ids: Sequence[str]) -> dict[str, Any]:
+        """Return the daily RankIC of factors on search, and on selection where a trial looked there."""
+        found = {}
+        for name in ids:
+            values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
+            looked = name in self.verdicts and self.verdicts[name].metrics["selection"] is not None
+            windows = self.evaluator.windows
+            found[name] = {
+                "search": self._curve(values, windows.search),
+                "selection": self._curve(values, windows.selection) if looked else None,
+            }
+        return found
+
+    def _curve(self, values: np.ndarray[Any, np.dtype[np.float32]], window: Window) -> dict[str, Any]:
+        daily = self.evaluator.scorer.daily_rank_ic(values, window, self.evaluator.settings.horizon_days)
+        dates = [str(day) for day in self.evaluator.panel.dates[window.start : window.stop]]
+        return {"dates": dates, "rank_ic": [tidy(value) for value in daily]}
+
+    def warnings(self) -> list[dict[str, str]]:
+        """Return the doubts that stay with the whole campaign: the data's, and leak alarms on selection."""
+        found = [{"code": "data", "message": note} for note in self.evaluator.panel.notes]
+        return found + [
+            {"code": "leak_alarm", "message": f"{name}: its RankIC on selection is too good; find out why before trading it"}
+            for name in self.alarms()
+        ]
+
+    def alarms(self) -> list[str]:
+        """Return the single factors whose mean RankIC on selection is beyond the leak threshold, whatever their verdict."""
+        limit = self.evaluator.settings.leak_rank_ic
+        looked = {name: row.metrics["selection"] for name, row in self.verdicts.items() if name not in self.members}
+        return sorted(name for name, sheet in looked.items() if sheet and abs(sheet["rank_ic"] or 0.0) > limit)
+
+
+def _not_sent(sheet: Mapping[str, Any]) -> dict[str, Any]:
+    t = sheet["t"]
+    text = "undefined on search" if t is None else f"t of {t:.1f} on search: not among the few sent to the gate"
+    return {"step": "search", "passed": False, "message": text, "numbers": {"t": t, "merit": sheet["merit"]}}

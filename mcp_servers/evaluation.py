@@ -1,0 +1,63 @@
+"""The evaluation server: scores on the search window, and verdicts without numbers from any other."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from mcp.server import MCPServer
+from mcp.types import ToolAnnotations
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..evidence import Claim, Evaluator, Proposal
+from .answers import tool
+from .market import READ_ONLY
+
+RECORDS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
+FactorId = Annotated[str, Field(pattern=r"^f[0-9a-f]{16}$", description="the id that score_factor answered with")]
+Key = Annotated[str, Field(min_length=1, max_length=200, description="names this call; the same key is the same call")]
+
+
+class Hypothesis(BaseModel):
+    """What the formula is meant to test."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str = Field(min_length=1, max_length=100)
+    mechanism: str = Field(min_length=1, max_length=200)
+    statement: str = Field(min_length=1, max_length=2000)
+    direction: Literal[1, -1] = Field(description="1: a higher factor means a higher return")
+    horizon_days: int = Field(ge=1, le=250)
+    fields: list[str] = Field(max_length=20)
+
+
+def evaluation_server(evaluator: Evaluator) -> MCPServer:
+    """Return the evaluation server of one run."""
+    server = MCPServer("alphaloom-evaluation", instructions="Score factors on search; submit few of them to the gate.")
+
+    @server.tool(annotations=RECORDS)
+    @tool
+    def score_factor(
+        text: Annotated[str, Field(min_length=1, max_length=2000)], hypothesis: Hypothesis, key: Key
+    ) -> dict[str, Any]:
+        """Check, score and record a formula on the search window; a refusal says which step and why."""
+        return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key))
+
+    @server.tool(annotations=RECORDS)
+    @tool
+    def submit_to_gate(ids: Annotated[list[FactorId], Field(min_length=1, max_length=20)], key: Key) -> dict[str, Any]:
+        """Put scored factors before the acceptance gate; each that reaches statistics spends a trial for good."""
+        return {"key": key, "verdicts": [verdict.for_agents() for verdict in evaluator.submit(ids)]}
+
+    @server.tool(annotations=RECORDS)
+    @tool
+    def submit_set(members: Annotated[list[FactorId], Field(min_length=2, max_length=10)], key: Key) -> dict[str, Any]:
+        """Put the sum of the signed ranks of scored factors before the gate as one factor: one trial."""
+        return {"key": key, "verdict": evaluator.submit_set(members).for_agents()}
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def budget() -> dict[str, Any]:
+        """Return how many evaluations and trials are left in this campaign."""
+        return {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
+
+    return server

@@ -1,0 +1,67 @@
+"""The factors server: the language, and what is already known in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from pydantic import Field
+
+from ..evidence import Evaluator, nearest, recall_facts, tidy
+from ..factors import Expression, ParseError, explain
+from .answers import tool
+from .market import READ_ONLY
+
+Text = Annotated[str, Field(min_length=1, max_length=2000, description="a formula, e.g. rank(ts_std(returns, 30)) * -1")]
+
+
+def factors_server(evaluator: Evaluator) -> MCPServer:
+    """Return the factors server of one panel."""
+    server = MCPServer("alphaloom-factors", instructions="Check, explain and compare formulas; recall what was tried.")
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def check_factor(text: Text) -> dict[str, Any]:
+        """Parse a formula: its id, canonical form, unit and warm-up, or what is wrong with it and where."""
+        try:
+            return {"ok": True, **_facts(evaluator.read(text))}
+        except ParseError as error:
+            found = {"message": error.message, "hint": error.hint, "at": error.at}
+            return {"ok": False, "stage": error.stage, "errors": [found]}
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def explain_factor(text: Text) -> dict[str, Any]:
+        """Say a formula in plain words."""
+        expression = evaluator.read(text)
+        return {"id": expression.id, "explained": explain(expression), "warmup_days": expression.warmup}
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def find_similar(text: Text, top: Annotated[int, Field(ge=1, le=20)] = 5) -> dict[str, Any]:
+        """Return the known formulas (library and published) that share the largest subtree with this one."""
+        found = nearest(evaluator.read(text), evaluator.known(), top)
+        rows = [
+            {"name": like.known.name, "where": like.known.where, "ratio": tidy(like.ratio), "shared": like.shared}
+            for like in found
+        ]
+        return {"similar": rows, "most_allowed": evaluator.settings.max_similarity}
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def recall(limit: Annotated[int, Field(ge=1, le=100)] = 30) -> dict[str, Any]:
+        """Return what was tried and how it went on the search window, with the operators and fields there are."""
+        return recall_facts(evaluator, limit)
+
+    return server
+
+
+def _facts(expression: Expression) -> dict[str, Any]:
+    return {
+        "id": expression.id,
+        "canonical": expression.canonical_text,
+        "unit": str(expression.unit),
+        "warmup_days": expression.warmup,
+        "size": expression.size,
+        "warnings": list(expression.warnings),
+    }

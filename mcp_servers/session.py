@@ -1,0 +1,65 @@
+"""Client sessions on our servers, in memory: what the campaign hands to its agents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mcp import Client
+from mcp.server import MCPServer
+from mcp.types import CallToolResult, TextContent
+
+from ..ledger import AlphaloomError
+
+
+class ToolError(AlphaloomError):
+    """A tool refused a call; the message is the tool's own."""
+
+    code: ClassVar[str] = "tool"
+    exit_code: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class Session:
+    """One open session on one server."""
+
+    client: Client
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool and return its JSON object.
+
+        Raises
+        ------
+        ToolError
+            The tool refused; carries its code, field, value and hint.
+        """
+        result = await self.client.call_tool(name, dict(arguments))
+        body: dict[str, Any] = dict(result.structured_content or {})
+        if result.is_error:
+            raise _refusal(name, result, body)
+        return body
+
+    async def tools(self) -> list[str]:
+        """Return the names of the server's tools."""
+        return sorted(tool.name for tool in (await self.client.list_tools()).tools)
+
+
+def _refusal(name: str, result: CallToolResult, body: dict[str, Any]) -> ToolError:
+    text = " ".join(part.text for part in result.content if isinstance(part, TextContent))
+    return ToolError(
+        str(body.get("message") or text or f"{name} failed"),
+        field=str(body.get("field") or name),
+        got=body.get("got"),
+        allowed=body.get("allowed"),
+        hint=str(body.get("hint") or ""),
+    )
+
+
+@asynccontextmanager
+async def open_sessions(servers: Mapping[str, MCPServer]) -> AsyncIterator[dict[str, Session]]:
+    """Open one session on each server and close them all at the end."""
+    async with AsyncExitStack() as stack:
+        clients = {name: await stack.enter_async_context(Client(server)) for name, server in servers.items()}
+        yield {name: Session(client) for name, client in clients.items()}
