@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from .listings import Listings
 from .noise import Noise
@@ -72,7 +71,17 @@ def normal_scores(signal: NDArray[np.float64]) -> NDArray[np.float64]:
 def row_ranks(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return ascending ranks 1..n of each row with average ties, NaN where not finite, and n as `[T, 1]`."""
     finite = np.isfinite(values)
-    ranks = rankdata(np.where(finite, values, np.inf), axis=1)
+    filled = np.where(finite, values, np.inf)
+    order = np.argsort(filled, axis=1)
+    ordered = np.take_along_axis(filled, order, axis=1)
+    place = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    differs = ordered[:, 1:] != ordered[:, :-1]
+    edge = np.ones((len(values), 1), dtype=np.bool_)
+    first = np.maximum.accumulate(np.where(np.hstack([edge, differs]), place, 0), axis=1)
+    backward = np.where(np.hstack([differs, edge]), place, values.shape[1])[:, ::-1]
+    last = np.minimum.accumulate(backward, axis=1)[:, ::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2.0 + 1.0, axis=1)
     ranks[~finite] = np.nan
     return ranks, finite.sum(axis=1, keepdims=True).astype(np.float64)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 from .listings import Listings
 from .noise import OVERNIGHT_SHARE, Noise
@@ -43,7 +42,7 @@ def draw_trading(rng: np.random.Generator, noise: Noise) -> Trading:
     size = rng.normal(22.0, 1.4, names)
     price = np.exp(rng.normal(3.6, 0.7, names))
     usual = rng.normal(-5.3, 0.5, names) + 0.05 * (size - 22.0)
-    unusual = lfilter([1.0], [1.0, -MEMORY], rng.normal(0.0, 0.15, (days, names)), axis=0)
+    unusual = remember(rng.normal(0.0, 0.15, (days, names)))
     return Trading(
         up=reach * np.abs(rng.standard_normal((days, names))),
         down=reach * np.abs(rng.standard_normal((days, names))),
@@ -52,6 +51,14 @@ def draw_trading(rng: np.random.Generator, noise: Noise) -> Trading:
         price=price,
         shares=np.exp(size) / price,
     )
+
+
+def remember(shocks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the first-order autoregression `[T, N]` that these shocks drive."""
+    out = shocks.copy()
+    for day in range(1, len(out)):
+        out[day] += MEMORY * out[day - 1]
+    return out
 
 
 def quote(
