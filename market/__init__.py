@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .errors import Finding, MarketError, PanelError
+from .load import PanelSource, load_panel
 from .panel import Panel
 from .synthetic import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
 
@@ -11,9 +12,11 @@ __all__ = [
     "MarketError",
     "Panel",
     "PanelError",
+    "PanelSource",
     "Plant",
     "PlantedAlpha",
     "SyntheticConfig",
     "SyntheticMarket",
+    "load_panel",
     "simulate",
 ]

@@ -1,0 +1,71 @@
+"""Fields that a file lacks and that the configuration says how to compute; each is stamped on the panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import PanelError
+from .panel import PRICE_FIELDS
+
+Fields = dict[str, NDArray[np.float64]]
+
+
+def typical_price(fields: Fields) -> Fields:
+    """Compute vwap as the mean of high, low and close."""
+    return {"vwap": (fields["high"] + fields["low"] + fields["close"]) / 3.0}
+
+
+def traded_amount(fields: Fields) -> Fields:
+    """Compute the traded amount as close times volume."""
+    return {"amount": fields["close"] * fields["volume"]}
+
+
+def adjusted_prices(fields: Fields) -> Fields:
+    """Adjust prices as quoted by the file's factor, and keep the quoted close."""
+    adjusted = {name: fields[name] * fields["adj_factor"] for name in PRICE_FIELDS}
+    return {**adjusted, "close_raw": fields["close"]}
+
+
+DERIVATIONS: Mapping[tuple[str, str], tuple[Callable[[Fields], Fields], tuple[str, ...]]] = {
+    ("prices", "adj_factor"): (adjusted_prices, ("adj_factor",)),
+    ("vwap", "typical"): (typical_price, ()),
+    ("amount", "close*volume"): (traded_amount, ()),
+}
+"""What can be derived, in the order in which it is done: the rule, and the columns that it needs besides prices."""
+
+
+def check_derivations(derive: Mapping[str, str]) -> None:
+    """Refuse a derivation that is not known, before any file is read."""
+    known = [f"{name}: {rule}" for name, rule in DERIVATIONS]
+    for name, rule in derive.items():
+        if (name, rule.replace(" ", "")) not in DERIVATIONS:
+            raise PanelError(
+                "this derivation is not known", field=f"derive.{name}", got=f"{name}: {rule}", allowed=known
+            )
+
+
+def derived(fields: Fields, derive: Mapping[str, str]) -> tuple[Fields, tuple[str, ...]]:
+    """Return the fields with the derived ones, and a note for each."""
+    wanted = {(name, rule.replace(" ", "")) for name, rule in derive.items()}
+    done = dict(fields)
+    notes = []
+    for (name, rule), (compute, needs) in DERIVATIONS.items():
+        if (name, rule) not in wanted:
+            continue
+        check_derivable(name, needs, fields)
+        done |= compute(done)
+        notes.append(f"{name}: {rule}")
+    return done, tuple(notes)
+
+
+def check_derivable(name: str, needs: tuple[str, ...], fields: Fields) -> None:
+    """Refuse to derive what the file has, or what it lacks the columns for."""
+    field = f"derive.{name}"
+    if name in fields:
+        raise PanelError(f"the file has a column {name!r}", field=field, hint="Leave out the derivation.")
+    absent = [need for need in needs if need not in fields]
+    if absent:
+        raise PanelError(f"the file has no column {absent[0]!r}", field=field, hint="Leave out the derivation.")

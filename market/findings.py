@@ -1,0 +1,44 @@
+"""What an audit has found so far, and the one error that says all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import SHOWN_PER_KIND, Finding, PanelError
+
+
+@dataclass
+class Audit:
+    """Collects findings: at most twenty of a kind in full, and a count of the others."""
+
+    numbers: NDArray[np.int64]
+    findings: list[Finding] = field(default_factory=list)
+    total: int = 0
+
+    def add(self, *findings: Finding) -> None:
+        """Add findings about the file or a column as a whole."""
+        self.findings.extend(findings)
+        self.total += len(findings)
+
+    def add_rows(self, column: str, bad: NDArray[np.intp], describe: Callable[[int], str]) -> None:
+        """Add one finding for each bad row (0-based in the table); `describe` says what is wrong with it."""
+        for row in bad[:SHOWN_PER_KIND].tolist():
+            self.findings.append(Finding(int(self.numbers[row]), column, describe(row)))
+        self.total += len(bad)
+        more = len(bad) - SHOWN_PER_KIND
+        if more > 0:
+            last = int(self.numbers[bad[-1]])
+            self.findings.append(Finding(0, column, f"and {more:,} more rows like these, the last is row {last}"))
+
+    def refuse(self, name: str) -> None:
+        """Raise a PanelError with all that was found, if anything was."""
+        if not self.findings:
+            return
+        count = "1 finding" if self.total == 1 else f"{self.total:,} findings"
+        lines = [f"{name} cannot be used: {count}, and nothing was done with it.", *(f"  {f}" for f in self.findings)]
+        hint = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
+        raise PanelError("\n".join(lines), findings=tuple(self.findings), hint=hint)

@@ -1,0 +1,72 @@
+"""The sector of each name, from its own small file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .audit import Prices
+from .cells import read_words
+from .errors import Finding
+from .findings import Audit
+from .table import Table, missing_columns, read_table
+
+INDUSTRY_COLUMNS = ("industry", "sub_industry")
+
+
+def read_sectors(path: Path, prices: Prices, audit: Audit) -> tuple[dict[str, list[str]], tuple[str, ...]]:
+    """Return the labels of every grouping, in the order of the prices' symbols, and notes.
+
+    An empty cell is an unknown group; a symbol without a row is a finding.
+    """
+    table = read_table(path)
+    own = Audit(table.row_numbers)
+    own.add(*table.findings, *missing_columns(table, ("symbol", "sector")))
+    labels: dict[str, list[str]] = {}
+    if table.rows and "symbol" in table.columns:
+        rows = symbol_rows(table, own)
+        check_symbols(path, prices, rows, audit)
+        labels = {name: column_labels(table, column, prices, rows) for name, column in groupings(table).items()}
+    audit.add(*(Finding(f.row, f"{path.name} {f.column}".strip(), f.message) for f in own.findings))
+    notes = [
+        f"{name}: {blank} of {len(words)} names have none"
+        for name, words in labels.items()
+        if (blank := sum(not word for word in words))
+    ]
+    return labels, tuple(notes)
+
+
+def groupings(table: Table) -> dict[str, str]:
+    """Return the column of each grouping that the file has."""
+    found = {"sector": "sector"} if "sector" in table.columns else {}
+    industry = [name for name in INDUSTRY_COLUMNS if name in table.columns]
+    return found | ({"industry": industry[0]} if industry else {})
+
+
+def symbol_rows(table: Table, audit: Audit) -> dict[str, int]:
+    """Return the first row of each symbol; a symbol with two rows is a finding."""
+    codes, words = read_words(table, "symbol", audit)
+    _, first = np.unique(codes[codes >= 0], return_index=True)
+    rows = dict(zip(words, np.flatnonzero(codes >= 0)[first].tolist(), strict=True))
+    again = np.array(
+        [row for row, code in enumerate(codes.tolist()) if code >= 0 and rows[words[code]] != row], np.intp
+    )
+    audit.add_rows("symbol", again, lambda row: f"{words[codes[row]]!r} is there twice")
+    return rows
+
+
+def check_symbols(path: Path, prices: Prices, rows: dict[str, int], audit: Audit) -> None:
+    """Note every symbol of the prices that has no row, at its first row in the prices."""
+    absent = np.array([symbol not in rows for symbol in prices.symbols] + [False])
+    if not absent.any():
+        return
+    _, first = np.unique(prices.codes, return_index=True)
+    bad = np.sort(first[absent[prices.codes[first]]])
+    audit.add_rows("symbol", bad, lambda row: f"{prices.symbols[prices.codes[row]]!r} is not in {path.name}")
+
+
+def column_labels(table: Table, column: str, prices: Prices, rows: dict[str, int]) -> list[str]:
+    """Return the label of every symbol of the prices, empty where it is unknown."""
+    words = [str(word).strip() if word is not None else "" for word in table.columns[column].to_pylist()]
+    return [words[rows[symbol]] if symbol in rows else "" for symbol in prices.symbols]
