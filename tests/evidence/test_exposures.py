@@ -1,0 +1,53 @@
+"""Exposures look back only, and residual returns hold none of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from alphaloom.evidence.exposures import measure_exposures, residual
+from alphaloom.evidence.labels import forward_returns
+from alphaloom.market import Panel, SyntheticConfig, simulate
+
+
+def market(days: int = 260) -> Panel:
+    return simulate(SyntheticConfig(seed=11, days=days, names=80)).panel
+
+
+def test_beta_equals_the_slope_of_a_plain_regression() -> None:
+    panel = market()
+    returns = panel.fields["returns"]
+    mean = np.full(panel.days, np.nan)
+    mean[1:] = np.nanmean(np.where(panel.universe, returns, np.nan)[1:], axis=1)
+    t, name = 250, int(np.flatnonzero(~np.isnan(returns[130:251]).any(axis=0))[0])
+    slope = np.polyfit(mean[131:251], returns[131:251, name], 1)[0]
+    np.testing.assert_allclose(measure_exposures(panel).beta[t, name], slope, rtol=1e-8)
+
+
+def test_exposures_know_no_later_day() -> None:
+    panel = market()
+    whole, cut = measure_exposures(panel), measure_exposures(panel.rows(0, 200))
+    for name in ("beta", "size", "volatility"):
+        np.testing.assert_allclose(getattr(whole, name)[:200], getattr(cut, name), rtol=1e-9)
+
+
+def test_residual_returns_hold_no_sector_beta_or_size() -> None:
+    panel = market()
+    exposures = measure_exposures(panel)
+    label = forward_returns(panel, 5)
+    rest = residual(label, exposures)
+    day = 240
+    seen = ~np.isnan(rest[day])
+    assert np.array_equal(np.isnan(rest), np.isnan(label))
+    for code in np.unique(exposures.sector):
+        assert abs(rest[day, seen & (exposures.sector == code)].sum()) < 1e-12
+    known = seen & ~np.isnan(exposures.beta[day]) & ~np.isnan(exposures.size[day])
+    if known.sum() == seen.sum():
+        assert abs(rest[day, seen] @ exposures.beta[day, seen]) < 1e-10
+
+
+def test_a_day_with_few_names_is_demeaned_only() -> None:
+    panel = market()
+    exposures = measure_exposures(panel)
+    label = np.full((panel.days, panel.names), np.nan)
+    chosen = np.flatnonzero(exposures.sector == exposures.sector[0])[:3]
+    label[100, chosen] = [0.01, 0.02, 0.03]
+    np.testing.assert_allclose(residual(label, exposures)[100, chosen], [-0.01, 0.0, 0.01], atol=1e-15)

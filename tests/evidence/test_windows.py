@@ -1,0 +1,79 @@
+"""Windows are fixed once, embargoed, and refuse a panel they do not fit."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from alphaloom.evidence.errors import BoundaryConflict, TooFewDays
+from alphaloom.evidence.settings import WindowSettings
+from alphaloom.evidence.windows import HORIZONS, fix_windows
+from alphaloom.ledger import Ledger
+from alphaloom.market import Panel, SyntheticConfig, simulate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def clock() -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def market(days: int, seed: int = 3) -> Panel:
+    return simulate(SyntheticConfig(seed=seed, days=days, names=20)).panel
+
+
+def test_sixty_twenty_twenty_with_an_embargo_longer_than_any_label(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        windows = fix_windows(market(1000), ledger, WindowSettings(), "m")
+    assert (windows.search.days, windows.selection.days, windows.sealed.days) == (600, 200 - 21, 200 - 21)
+    assert windows.selection.start - windows.search.stop == max(HORIZONS) + 1
+    assert windows.sealed.start - windows.selection.stop == max(HORIZONS) + 1
+
+
+def test_new_days_move_no_boundary(tmp_path: Path) -> None:
+    panel = market(1000)
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        first = fix_windows(panel.rows(0, 900), ledger, WindowSettings(), "m")
+        later = fix_windows(panel, ledger, WindowSettings(), "m")
+    assert later.boundaries == first.boundaries
+    assert later.sealed.stop == 900
+
+
+def test_another_market_gets_windows_of_its_own(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        fix_windows(market(1000), ledger, WindowSettings(), "m")
+        assert fix_windows(market(700, seed=4), ledger, WindowSettings(), "n").search.days == 420
+
+
+def test_a_panel_that_ends_inside_the_fixed_windows_is_refused(tmp_path: Path) -> None:
+    panel = market(1000)
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        fix_windows(panel, ledger, WindowSettings(), "m")
+        with pytest.raises(BoundaryConflict, match="were fixed by 'm'"):
+            fix_windows(panel.rows(0, 700), ledger, WindowSettings(), "m")
+
+
+def test_too_few_days_say_how_many_are_needed(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path, clock=clock) as ledger, pytest.raises(TooFewDays) as caught:
+        fix_windows(market(200), ledger, WindowSettings(), "m")
+    assert "The panel has 200 days, too few for its windows: selection 19 (needs 60), sealed 19 (needs 40)." in str(
+        caught.value
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.3, 0.7), st.floats(0.1, 0.25), st.integers(600, 1200))
+def test_no_day_lies_in_two_windows(search: float, selection: float, days: int) -> None:
+    panel = market(1200).rows(0, days)
+    wanted = WindowSettings(search=search, selection=selection, min_selection_days=40)
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder, Ledger.open(Path(folder), clock=clock) as ledger:
+        try:
+            windows = fix_windows(panel, ledger, wanted, "m")
+        except TooFewDays:
+            return
+    edges = [windows.search, windows.selection, windows.sealed]
+    for before, after in zip(edges, edges[1:], strict=False):
+        assert after.start - before.stop >= max(HORIZONS) + 1
