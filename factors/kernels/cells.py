@@ -1,0 +1,41 @@
+"""What every kernel shares: how a row is read, and what becomes of a number that is none.
+
+A kernel fills the rows or the columns ``[lo, hi)`` of ``out``, reads arrays that are C-contiguous, and touches nothing
+else: two threads may fill two parts of one array. Missing is NaN, and an infinite result is missing too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernel_cache import kernel
+
+Array = NDArray[np.float32]
+Sums = NDArray[np.float64]
+
+NAN = np.float32(np.nan)
+ZERO = np.float32(0.0)
+ONE = np.float32(1.0)
+LARGEST = np.float32(np.finfo(np.float32).max)
+TINY = float(np.finfo(np.float32).eps)
+"""A window whose standard deviation is below this share of its mean is constant: float32 cannot tell it from one."""
+
+
+@kernel
+def row(values: Array, day: int) -> Array:
+    """Return a day's row; an array of a single row serves every day (numbers are handed over like that)."""
+    return values[day if values.shape[0] > 1 else 0]
+
+
+@kernel
+def finite(value: np.float32) -> np.float32:
+    """Return the value as float32, NaN where it is infinite, too large, or missing."""
+    narrow = np.float32(value)
+    return narrow if abs(narrow) <= LARGEST else NAN
+
+
+@kernel
+def is_constant(squares: float, mean: float, count: float) -> bool:
+    """Tell whether a sum of squared deviations is rounding noise around its mean."""
+    return squares <= count * (mean * TINY) ** 2

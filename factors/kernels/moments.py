@@ -1,0 +1,128 @@
+"""Spread and shape of a rolling window, from centred moments that are merged, never subtracted.
+
+Heads and tails are as in `sums`. Each carries its count, mean and sums of powers of deviations from that mean; a row
+is added by Welford's update and two parts are merged by the formulas of Chan, Golub and LeVeque (1983) and of Pebay
+(2008). All values inside the window and none outside it take part, deviations are small where the spread is small, and
+a constant window has a spread of exactly zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .cells import NAN, Array, Sums, finite, is_constant
+from .kernel_cache import kernel
+
+VARIANCE, DEVIATION, SCORE = 0, 1, 2
+SKEW, KURTOSIS = 0, 1
+
+
+@kernel
+def _add(row: Array, before: Sums, after: Sums) -> None:
+    """Add a row to count, mean and squared deviations; the arrays may not be the same one."""
+    for j in range(row.size):
+        present = row[j] == row[j]
+        share = 1.0 / (before[0, j] + 1.0) if present else 0.0
+        off = np.float64(row[j]) - before[1, j] if present else 0.0
+        after[0, j] = before[0, j] + (1.0 if present else 0.0)
+        after[1, j] = before[1, j] + off * share
+        after[2, j] = before[2, j] + off * off * (1.0 - share)
+
+
+@kernel
+def _spread(value: np.float32, n: float, m: float, s: float, ddof: float, what: int) -> float:
+    """Turn count, mean and squared deviations into what was asked for."""
+    variance = s / (n - ddof) if n > ddof else np.nan
+    if what == VARIANCE:
+        return variance
+    if what == DEVIATION:
+        return math.sqrt(variance)
+    return np.nan if is_constant(s, m, n) else (np.float64(value) - m) / math.sqrt(variance)
+
+
+@kernel
+def rolling_spread(out: Array, values: Array, window: int, need: int, ddof: float, what: int, lo: int, hi: int) -> None:
+    """Variance, standard deviation, or distance from the mean in standard deviations."""
+    days, names = out.shape[0], hi - lo
+    tails, heads = np.zeros((min(window, days) + 1, 3, names)), np.zeros((2, 3, names))
+    for day in range(days):
+        place = day % window
+        if place == 0:
+            for back in range(window - 1 if day else -1, -1, -1):
+                _add(values[day - window + back, lo:hi], tails[back + 1], tails[back])
+            heads[:] = 0.0
+        head, tail, row, o = heads[day % 2], tails[place + 1], values[day, lo:hi], out[day, lo:hi]
+        _add(row, heads[(day + 1) % 2], head)
+        for j in range(names):
+            n, gap = head[0, j] + tail[0, j], head[1, j] - tail[1, j]
+            part = head[0, j] / max(n, 1.0)
+            squares = head[2, j] + tail[2, j] + gap * gap * part * tail[0, j]
+            mean = tail[1, j] + gap * part
+            o[j] = finite(_spread(row[j], n, mean, squares, ddof, what)) if n >= need else NAN
+
+
+@kernel
+def _add_powers(row: Array, before: Sums, after: Sums) -> None:
+    """Add a row to count, mean and the 2nd, 3rd and 4th powers of deviations; the arrays may not be the same one."""
+    for j in range(row.size):
+        present = row[j] == row[j]
+        n, second, third = before[0, j], before[2, j], before[3, j]
+        more = n + (1.0 if present else 0.0)
+        off = np.float64(row[j]) - before[1, j] if present else 0.0
+        step = off / max(more, 1.0)
+        gain = off * step * n
+        after[0, j] = more
+        after[1, j] = before[1, j] + step
+        after[2, j] = second + gain
+        after[3, j] = third + gain * step * (more - 2.0) - 3.0 * step * second
+        fourth = gain * step * step * (more * more - 3.0 * more + 3.0)
+        after[4, j] = before[4, j] + fourth + 6.0 * step * step * second - 4.0 * step * third
+
+
+@kernel
+def _merge_powers(older: Sums, newer: Sums, j: int) -> tuple[float, float, float, float, float]:
+    """Merge count, mean and the sums of powers of two parts."""
+    a, b = older[0, j], newer[0, j]
+    n = a + b
+    part = 1.0 / max(n, 1.0)
+    gap = (newer[1, j] - older[1, j]) if a > 0.0 and b > 0.0 else 0.0
+    lone = newer[1, j] if a == 0.0 else older[1, j]
+    step = gap * part
+    second = older[2, j] + newer[2, j] + gap * step * a * b
+    third = older[3, j] + newer[3, j] + gap * step * step * a * b * (a - b)
+    third += 3.0 * step * (a * newer[2, j] - b * older[2, j])
+    fourth = older[4, j] + newer[4, j] + gap * step * step * step * a * b * (a * a - a * b + b * b)
+    fourth += 6.0 * step * step * (a * a * newer[2, j] + b * b * older[2, j])
+    fourth += 4.0 * step * (a * newer[3, j] - b * older[3, j])
+    return n, lone + step * b, second, third, fourth
+
+
+@kernel
+def _shape(n: float, mean: float, second: float, third: float, fourth: float, what: int) -> float:
+    """Turn the sums of powers into the unbiased skewness or excess kurtosis; both need a spread."""
+    if n < 3.0 + what or is_constant(second, mean, n):
+        return np.nan
+    if what == SKEW:
+        return n * math.sqrt(n - 1.0) / (n - 2.0) * third / (second * math.sqrt(second))
+    scale = (n - 1.0) / ((n - 2.0) * (n - 3.0))
+    return scale * (n * (n + 1.0) * fourth / (second * second) - 3.0 * (n - 1.0))
+
+
+@kernel
+def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
+    """Skewness or excess kurtosis, corrected for bias."""
+    days, names = out.shape[0], hi - lo
+    tails, heads = np.zeros((min(window, days) + 1, 5, names)), np.zeros((2, 5, names))
+    for day in range(days):
+        place = day % window
+        if place == 0:
+            for back in range(window - 1 if day else -1, -1, -1):
+                _add_powers(values[day - window + back, lo:hi], tails[back + 1], tails[back])
+            heads[:] = 0.0
+        head, tail, o = heads[day % 2], tails[place + 1], out[day, lo:hi]
+        _add_powers(values[day, lo:hi], heads[(day + 1) % 2], head)
+        for j in range(names):
+            n, mean, second, third, fourth = _merge_powers(tail, head, j)
+            o[j] = finite(_shape(n, mean, second, third, fourth, what)) if n >= need else NAN

@@ -1,0 +1,81 @@
+"""Sum over a rolling window without ever subtracting.
+
+The rows are cut into blocks as long as the window. A window is then the tail of one block and the head of the next
+(van Herk's scheme for maxima, used here for sums): the head grows row by row, the tails of a finished block are summed
+once, backwards. Only values inside the window are ever in its sum, so an outlier leaves no trace when it has gone,
+and two additions a cell are paid whatever the window.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .cells import NAN, ZERO, Array, Sums, finite
+from .kernel_cache import kernel
+
+SUM, MEAN, COUNT = 0, 1, 2
+
+
+@kernel
+def _add(row: Array, counting: bool, before: Sums, after: Sums) -> None:
+    """Add a row, or where it is true, to sum and count of what is present; the arrays may not be the same one."""
+    for j in range(row.size):
+        present = row[j] == row[j]
+        truth = 0.0 if row[j] == ZERO else 1.0
+        term = truth if counting else np.float64(row[j])
+        after[0, j] = before[0, j] + (term if present else 0.0)
+        after[1, j] = before[1, j] + (1.0 if present else 0.0)
+
+
+@kernel
+def rolling_sum(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
+    """Sum, average or count what is true; missing where fewer than `need` values are present."""
+    days, names = out.shape[0], hi - lo
+    tails, heads = np.zeros((min(window, days) + 1, 2, names)), np.zeros((2, 2, names))
+    for day in range(days):
+        place = day % window
+        if place == 0:
+            for back in range(window - 1 if day else -1, -1, -1):
+                _add(values[day - window + back, lo:hi], what == COUNT, tails[back + 1], tails[back])
+            heads[:] = 0.0
+        head, tail, o = heads[day % 2], tails[place + 1], out[day, lo:hi]
+        _add(values[day, lo:hi], what == COUNT, heads[(day + 1) % 2], head)
+        for j in range(names):
+            total, count = head[0, j] + tail[0, j], head[1, j] + tail[1, j]
+            answer = total / count if what == MEAN else total
+            o[j] = finite(answer) if count >= need else NAN
+
+
+@kernel
+def _multiply(row: Array, before: Sums, after: Sums) -> None:
+    """Multiply a row into product and count of what is present; the arrays may not be the same one."""
+    for j in range(row.size):
+        present = row[j] == row[j]
+        after[0, j] = before[0, j] * (np.float64(row[j]) if present else 1.0)
+        after[1, j] = before[1, j] + (1.0 if present else 0.0)
+
+
+@kernel
+def _restart(state: Sums) -> None:
+    """Begin a product."""
+    state[0] = 1.0
+    state[1] = 0.0
+
+
+@kernel
+def rolling_product(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
+    """Multiply the values of the window."""
+    days, names = out.shape[0], hi - lo
+    tails, heads = np.zeros((min(window, days) + 1, 2, names)), np.zeros((2, 2, names))
+    for place in range(tails.shape[0]):
+        _restart(tails[place])
+    for day in range(days):
+        place = day % window
+        if place == 0:
+            for back in range(window - 1 if day else -1, -1, -1):
+                _multiply(values[day - window + back, lo:hi], tails[back + 1], tails[back])
+            _restart(heads[(day + 1) % 2])
+        head, tail, o = heads[day % 2], tails[place + 1], out[day, lo:hi]
+        _multiply(values[day, lo:hi], heads[(day + 1) % 2], head)
+        for j in range(names):
+            o[j] = finite(head[0, j] * tail[0, j]) if head[1, j] + tail[1, j] >= need else NAN
