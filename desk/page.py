@@ -12,7 +12,7 @@ from .figures import DASH, count, generic, ids, money, number, percent, plural
 from .plots import Line, LineChart, Span, Stage, funnel, line_chart, timeline
 from .svg import Frame
 
-__all__ = ["Page", "page", "verdict_sentence"]
+__all__ = ["Page", "page", "strength", "verdict_sentence"]
 
 SHOWN_REJECTED = 40
 SHOWN_DECISIONS = 30
@@ -203,10 +203,10 @@ def _cards(results: Mapping[str, Any], group: str, curves: Mapping[str, Any]) ->
 
 
 def _rejected(entries: Sequence[Mapping[str, Any]]) -> list[Rejected]:
-    return [_rejected_row(entry) for entry in sorted(entries, key=_strength)[:SHOWN_REJECTED]]
+    return [_rejected_row(entry) for entry in sorted(entries, key=strength)[:SHOWN_REJECTED]]
 
 
-def _strength(entry: Mapping[str, Any]) -> tuple[bool, float, str]:
+def strength(entry: Mapping[str, Any]) -> tuple[bool, float, str]:
     """Trials first, then the strongest on search: where a reader wants to know why not."""
     t = ((entry.get("metrics") or {}).get("search") or {}).get("t")
     return entry.get("trial") is None, -abs(float(t or 0.0)), str(entry.get("id"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +71,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _replace(target: Path, text: str) -> None:
     """Write beside the target, then rename over it: a reader never sees half a report."""
+    import tempfile
+
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
         try:

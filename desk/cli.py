@@ -1,0 +1,70 @@
+"""The command `alphaloom`: what there is, and one way out for every error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from . import doctoring, running, scoring, serving, starting
+from .failures import INTERRUPTED, announce
+
+__all__ = ["main", "outcome"]
+
+EPILOG = "Exit codes: 0 done, 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended, 130 interrupted."
+
+app = typer.Typer(
+    name="alphaloom", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    rich_markup_mode=None, epilog=EPILOG,       # plain help starts twice as fast as rich help
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+app.command(epilog=EPILOG, short_help="Run a campaign; without a file, the demo.")(running.run)
+app.command(short_help="Go on with a run that was interrupted.")(running.resume)
+app.command(short_help="Write a run's report again.")(running.report)
+app.add_typer(scoring.app, name="factor")
+app.add_typer(serving.app, name="serve")
+app.command(short_help="Write a commented campaign file.")(starting.init)
+app.command(short_help="Say what this machine can do.")(doctoring.doctor)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        sys.stdout.write(f"alphaloom {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(epilog=EPILOG)
+def _front(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Alpha research by agents that can be believed."""
+
+
+def outcome(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; every error has been told by then."""
+    try:
+        code = app(list(arguments), prog_name="alphaloom", standalone_mode=False)
+    except BrokenPipeError:
+        _stop_writing()
+        return 1
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the one place where every error becomes words
+        return announce(error, as_json="--json" in arguments)
+    return code if isinstance(code, int) else 0
+
+
+def _stop_writing() -> None:
+    """Let the interpreter end quietly although the reader of our output has gone."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def main() -> None:
+    """Run the command line."""
+    sys.exit(outcome(sys.argv[1:]))

@@ -1,0 +1,42 @@
+"""Where the desk writes: answers on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["answers", "notices", "print_object", "print_plain"]
+
+PIPED_WIDTH = 140  # of tables that go into a file or another program
+
+
+def answers() -> Console:
+    """Return the console of standard output."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=False)
+    return console if console.is_terminal else Console(highlight=False, width=PIPED_WIDTH)
+
+
+def notices() -> Console:
+    """Return the console of standard error."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def print_object(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on a line of standard output; the only output of a command with `--json`."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def print_plain(text: str) -> None:
+    """Print a line that is never folded, coloured or cut, such as a path."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -1,0 +1,163 @@
+"""The command that examines the machine: what is there, what works, and how to close each gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+from . import machine
+from .console import answers, print_object
+from .finding import WORKSPACE
+from .options import AsJson, Workspace
+
+__all__ = ["REQUIRED", "Finding", "doctor", "examine"]
+
+REQUIRED = {
+    "jinja2": "report",
+    "langchain-core": "agents",
+    "langgraph": "agents",
+    "langgraph-checkpoint-sqlite": "agents",
+    "lark": "factor language",
+    "litellm": "models",
+    "mcp": "tools",
+    "numba": "engine",
+    "numpy": "engine",
+    "pandas": "market data",
+    "platformdirs": "kernel cache",
+    "pyarrow": "market data",
+    "pydantic": "settings",
+    "pyyaml": "settings",
+    "rich": "command line",
+    "scipy": "statistics",
+    "typer": "command line",
+}
+OPTIONAL = {"vectorbt": "the book's backtest"}
+SIGNS = {"ok": ("ok", "green"), "limited": ("limited", "yellow"), "missing": ("missing", "bold red")}
+MEMORY_GB, DISK_GB = 2.0, 1.0
+Status = Literal["ok", "limited", "missing"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing examined; `missing` means that campaigns cannot run, `limited` that something else cannot."""
+
+    group: str
+    name: str
+    status: Status
+    found: str
+    hint: str = ""
+
+
+def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Say what is installed, which models answer, what this machine can do, and how to close each gap."""
+    findings = examine(workspace or WORKSPACE)
+    if as_json:
+        print_object(_object(findings))
+    else:
+        _print(findings)
+    if any(finding.status == "missing" for finding in findings):
+        raise typer.Exit(3)
+
+
+def examine(workspace: Path) -> list[Finding]:
+    """Return every finding; none of them changes anything on the machine."""
+    return [*_packages(), *_hardware(), *_places(workspace), *_models(workspace)]
+
+
+def _packages() -> list[Finding]:
+    found = [Finding("packages", "python", "ok", machine.python())]
+    for name, use in REQUIRED.items():
+        found.append(_package(name, use, "missing"))
+    for name, use in OPTIONAL.items():
+        found.append(_package(name, use, "limited"))
+    return found
+
+
+def _package(name: str, use: str, without: Status) -> Finding:
+    version = machine.version(name)
+    if version:
+        return Finding("packages", name, "ok", version)
+    extra = f"'alphaloom[{name}]'" if without == "limited" else name
+    return Finding("packages", name, without, f"not installed ({use})", f"pip install {extra}")
+
+
+def _hardware() -> list[Finding]:
+    memory, cores = machine.memory_gb(), machine.cores()
+    short = memory is not None and memory < MEMORY_GB
+    hint = f"campaigns need up to {MEMORY_GB:.0f} GB; use a smaller panel" if short else ""
+    folder, kernels = machine.kernels()
+    compiled = f"{kernels} compiled in {folder}" if kernels else f"none yet in {folder}"
+    later = "" if kernels else "the first run compiles them, once"
+    return [
+        Finding("machine", "cores", "ok", str(cores)),
+        Finding("machine", "memory", "limited" if short else "ok", _gigabytes(memory), hint),
+        Finding("machine", "kernels", "ok", compiled, later),
+    ]
+
+
+def _places(workspace: Path) -> list[Finding]:
+    free, refusal = machine.disk_free_gb(workspace), machine.writable(workspace)
+    full = free is not None and free < DISK_GB
+    return [
+        Finding(
+            "workspace", "folder", "missing" if refusal else "ok", f"{workspace}: {refusal or 'writable'}",
+            "choose another with --workspace DIR" if refusal else "",
+        ),
+        Finding(
+            "workspace", "disk", "limited" if full else "ok", f"{_gigabytes(free)} free",
+            f"free some space: a campaign needs up to {DISK_GB:.0f} GB" if full else "",
+        ),
+    ]  # fmt: skip
+
+
+def _gigabytes(amount: float | None) -> str:
+    return "unknown" if amount is None else f"{amount:.1f} GB"
+
+
+def _models(workspace: Path) -> list[Finding]:
+    return []
+
+
+def _object(findings: Sequence[Finding]) -> dict[str, Any]:
+    return {
+        "ok": all(finding.status != "missing" for finding in findings),
+        "findings": [asdict(finding) for finding in findings],
+        "can": _abilities(findings),
+    }
+
+
+def _abilities(findings: Sequence[Finding]) -> dict[str, bool]:
+    """Say what can be done here, in the words of a user's wishes."""
+    ready = all(finding.status != "missing" for finding in findings)
+    status = {finding.name: finding.status for finding in findings}
+    models = [f for f in findings if f.group == "models" and f.status == "ok"]
+    return {
+        "run the demo and campaigns with the offline researcher": ready,
+        "research with a language model": ready and any("offline" not in f.name for f in models),
+        "backtest the book": ready and status.get("vectorbt") == "ok",
+    }
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = answers()
+    for group in dict.fromkeys(finding.group for finding in findings):
+        table = Table.grid(padding=(0, 2))
+        for finding in (f for f in findings if f.group == group):
+            word, style = SIGNS[finding.status]
+            said = (
+                f"{finding.found}. To do: {finding.hint}" if finding.status != "ok" and finding.hint else finding.found
+            )
+            note = f" ({finding.hint})" if finding.status == "ok" and finding.hint else ""
+            table.add_row(Text(f"  {finding.name}"), Text(word, style), Text(said + note))
+        console.print(Text(group, style="bold"))
+        console.print(table)
+    console.print(Text("this machine can", style="bold"))
+    for ability, able in _abilities(findings).items():
+        console.print(Text(f"  {'yes' if able else 'no '}  {ability}", style="" if able else "yellow"))

@@ -1,0 +1,30 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["AsJson", "AsOf", "Overrides", "PanelFile", "RunName", "SectorsFile", "Seed", "Workspace"]
+
+PanelFile = Annotated[
+    Path | None, typer.Option("--panel", help="Prices, Parquet or CSV: date, symbol, open, high, low, close, volume.")
+]
+SectorsFile = Annotated[Path | None, typer.Option("--sectors", help="Sectors, Parquet or CSV: symbol, sector.")]
+AsOf = Annotated[
+    datetime | None,
+    typer.Option("--as-of", formats=["%Y-%m-%d"], help="The last day that may be known; the panel's last by default."),
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="The seed of everything random.")]
+Workspace = Annotated[
+    Path | None, typer.Option("--workspace", help="The folder that holds runs and their record; .alphaloom by default.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. budget.evaluations=2000. Repeatable."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its folder, or latest.")]

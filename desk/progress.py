@@ -1,0 +1,183 @@
+"""The progress of a campaign on standard error: one panel that updates on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from .console import notices
+from .figures import duration, money
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+
+__all__ = ["Progress", "Show", "shown_progress"]
+
+QUIET_SECONDS = 5.0  # between plain lines when nothing decisive happened
+
+
+class Progress(Protocol):
+    """What a campaign tells while it runs; seconds are its own count, None where unknown."""
+
+    @property
+    def phase(self) -> str:
+        """What is being done."""
+
+    @property
+    def round(self) -> int:
+        """The round of research, from 1."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds planned."""
+
+    @property
+    def hypotheses(self) -> int:
+        """Hypotheses so far."""
+
+    @property
+    def attempts(self) -> int:
+        """Factors proposed so far."""
+
+    @property
+    def evaluations(self) -> int:
+        """Factors scored on the search window so far."""
+
+    @property
+    def evaluations_budget(self) -> int:
+        """Evaluations allowed."""
+
+    @property
+    def trials(self) -> int:
+        """Looks at the selection window so far."""
+
+    @property
+    def accepted(self) -> int:
+        """Verdicts so far."""
+
+    @property
+    def watched(self) -> int:
+        """Verdicts so far."""
+
+    @property
+    def rejected(self) -> int:
+        """Verdicts so far."""
+
+    @property
+    def usd(self) -> float:
+        """Spent on models."""
+
+    @property
+    def best_search_t(self) -> float | None:
+        """The strongest t on the search window."""
+
+    @property
+    def message(self) -> str:
+        """A remark."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start."""
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds left, estimated."""
+
+
+class Show(Protocol):
+    """What a campaign calls when something has happened."""
+
+    def __call__(self, progress: Progress, /) -> None:
+        """Show it."""
+
+
+@contextmanager
+def shown_progress() -> Iterator[Show]:
+    """Give the function that shows progress, for as long as the campaign runs."""
+    console = notices()
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield PlainLines(console)
+        return
+    from rich.live import Live
+
+    with Live(console=console, refresh_per_second=8, transient=True) as live:
+        yield Panelled(live)
+
+
+class PlainLines:
+    """One line when a round, phase or verdict changes, else every few seconds of the campaign's own time."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._said: tuple[object, ...] = ()
+        self._at = float("-inf")
+
+    def __call__(self, progress: Progress, /) -> None:
+        """Print a line unless nothing decisive happened just after the last one."""
+        news = (progress.phase, progress.round, progress.trials, progress.accepted, progress.watched, progress.message)
+        if news != self._said or progress.elapsed_s - self._at >= QUIET_SECONDS:
+            self._said, self._at = news, progress.elapsed_s
+            self._console.print(line(progress), markup=False, soft_wrap=True)
+
+
+class Panelled:
+    """A panel that is redrawn in place."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    def __call__(self, progress: Progress, /) -> None:
+        """Redraw the panel."""
+        self._live.update(panel(progress))
+
+
+def line(progress: Progress) -> str:
+    """Return a progress in one line."""
+    parts = [
+        f"{progress.hypotheses} hypotheses",
+        f"{progress.attempts} factors tried",
+        f"{progress.evaluations}/{progress.evaluations_budget} evaluations",
+        f"{progress.trials} trials",
+        _verdicts(progress),
+        f"{money(progress.usd)} spent",
+        _time(progress),
+    ]
+    said = f" | {progress.message}" if progress.message else ""
+    return f"{_where(progress)}: {', '.join(parts)}{said}"
+
+
+def panel(progress: Progress) -> RenderableType:
+    """Return a progress as a panel."""
+    from rich.panel import Panel
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column()
+    done = min(progress.evaluations, progress.evaluations_budget)
+    best = "" if progress.best_search_t is None else f", best |t| on search {abs(progress.best_search_t):.1f}"
+    grid.add_row("hypotheses", str(progress.hypotheses))
+    grid.add_row("factors", f"{progress.attempts} tried, {progress.evaluations} evaluated{best}")
+    grid.add_row("", ProgressBar(total=max(progress.evaluations_budget, 1), completed=done, width=40))
+    grid.add_row("verdicts", f"{progress.trials} trials: {_verdicts(progress)}")
+    grid.add_row("spend", money(progress.usd))
+    grid.add_row("time", _time(progress))
+    grid.add_row("", Text(progress.message, style="dim"))
+    return Panel(grid, title=Text(_where(progress)), title_align="left", border_style="dim", expand=False, width=76)
+
+
+def _where(progress: Progress) -> str:
+    return f"{progress.phase}, round {progress.round} of {progress.rounds}" if progress.round else progress.phase
+
+
+def _verdicts(progress: Progress) -> str:
+    return f"{progress.accepted} accepted, {progress.watched} watched, {progress.rejected} rejected"
+
+
+def _time(progress: Progress) -> str:
+    left = "" if progress.remaining_s is None else f", about {duration(progress.remaining_s)} left"
+    return f"{duration(progress.elapsed_s)}{left}"

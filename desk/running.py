@@ -1,0 +1,97 @@
+"""Commands that run a campaign, go on with one, and show it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .console import notices, print_object, print_plain
+from .failures import INTERRUPTED
+from .options import AsJson, AsOf, Overrides, PanelFile, RunName, SectorsFile, Seed, Workspace
+from .progress import Show, shown_progress
+
+if TYPE_CHECKING:
+    from ..campaign import CampaignResult
+
+__all__ = ["report", "resume", "run"]
+
+DEMO = Path(__file__).parent / "campaigns" / "demo.yaml"
+
+
+def run(
+    campaign: Annotated[
+        Path | None, typer.Argument(metavar="CAMPAIGN.yaml", help="The campaign; the demo by default.")
+    ] = None,
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    as_of: AsOf = None,
+    seed: Seed = None,
+    workspace: Workspace = None,
+    overrides: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a campaign: agents propose factors, the gate judges them, a report tells the outcome."""
+    from ..campaign import Campaign
+
+    ready = Campaign.from_yaml(
+        campaign or DEMO,
+        panel=panel,
+        sectors=sectors,
+        as_of=as_of.date() if as_of else None,
+        seed=seed,
+        workspace=workspace,
+        overrides=tuple(overrides or ()),
+    )
+    _follow(lambda show: ready.run(progress=show), workspace, as_json=as_json)
+
+
+def resume(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Go on with a run that was interrupted or killed; nothing that was paid for is done twice."""
+    from ..campaign import Campaign
+
+    _follow(lambda show: Campaign.resume(run, workspace=workspace, progress=show), workspace, as_json=as_json)
+
+
+def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Write the report of a finished run again."""
+    from .finding import run_folder
+    from .report import write_report
+
+    path = write_report(run_folder(run, workspace))
+    if as_json:
+        print_object({"report": str(path.resolve())})
+    else:
+        print_plain(str(path.resolve()))
+
+
+def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, as_json: bool) -> None:
+    try:
+        with shown_progress() as show:
+            result = start(show)
+    except KeyboardInterrupt:
+        place = f" --workspace {workspace}" if workspace else ""
+        notices().print(f"interrupted; resume with: alphaloom resume latest{place}", markup=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
+    _tell(result, as_json=as_json)
+
+
+def _tell(result: CampaignResult, *, as_json: bool) -> None:
+    report = str(Path(result.report).resolve())
+    if as_json:
+        print_object(_object(result, report))
+        return
+    from .verdicts import print_verdicts
+
+    print_verdicts(result.record)
+    print_plain("The report:")
+    print_plain(report)
+
+
+def _object(result: CampaignResult, report: str) -> dict[str, Any]:
+    """Return the results with the run's id, and with files named by their full path."""
+    combination = result.record.get("combination")
+    file = str((Path(result.folder) / combination["file"]).resolve()) if combination else None
+    return {"run": result.run, **result.record, "combination": file, "report": report}

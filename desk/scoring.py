@@ -1,0 +1,87 @@
+"""The command that scores one factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from .console import answers, print_object
+from .figures import DASH, generic, number, percent
+from .options import AsJson, PanelFile, SectorsFile, Workspace
+
+__all__ = ["app", "score"]
+
+app = typer.Typer(no_args_is_help=True, help="Work on one factor.")
+
+
+@app.command(short_help="Score a factor on the search window.")
+def score(
+    expression: Annotated[str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'")],
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    workspace: Workspace = None,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Put it before the gate, which spends a trial for good.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Score a factor on the search window; days that are sealed are never read."""
+    from ..campaign import score_factor
+
+    sheet = score_factor(expression, panel=panel, sectors=sectors, workspace=workspace, gate=gate)
+    if as_json:
+        print_object(sheet)
+    else:
+        _print_sheet(sheet)
+
+
+def _print_sheet(sheet: Mapping[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = answers()
+    console.print(Text(str(sheet.get("text", "")), style="bold"))
+    table = Table.grid(padding=(0, 2))
+    for name, value in _rows(sheet):
+        table.add_row(Text(name, style="dim"), Text(value))
+    console.print(table)
+    for warning in sheet.get("warnings") or ():
+        console.print(Text(f"warning: {warning.get('message')}", style="yellow"))
+
+
+def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
+    window = sheet.get("window")
+    known = [
+        ("id", str(sheet.get("id", DASH))),
+        ("window", _window(window) if isinstance(window, Mapping) else generic(window)),
+        ("horizon", f"{generic(sheet.get('horizon_days'))} days"),
+        ("RankIC", number(sheet.get("rank_ic"), 4, sign=True)),
+        ("t, Newey-West", number(sheet.get("t"), 2, sign=True)),
+        ("IC", number(sheet.get("ic"), 4, sign=True)),
+        ("ICIR", number(sheet.get("icir"), 2, sign=True)),
+        ("turnover a day", percent(sheet.get("turnover"))),
+        ("Sharpe after costs", number(sheet.get("net_sharpe"), 2, sign=True)),
+        ("RankIC by horizon", _decay(sheet.get("decay") or {})),
+    ]
+    return [*known, *_verdict(sheet)]
+
+
+def _window(window: Mapping[str, Any]) -> str:
+    return f"{window.get('name', '')} {window.get('first', DASH)} to {window.get('last', DASH)}".strip()
+
+
+def _decay(decay: Mapping[str, Any]) -> str:
+    return ", ".join(f"{days} d {number(decay[days], 4, sign=True)}" for days in sorted(decay, key=int)) or DASH
+
+
+def _verdict(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
+    if not sheet.get("verdict"):
+        return []
+    reasons = [
+        (f"  {item.get('step')}", f"{'passed' if item.get('passed') else 'failed'}: {item.get('message')}")
+        for item in sheet.get("reasons") or ()
+        if isinstance(item, Mapping)
+    ]
+    return [("verdict", generic(sheet["verdict"])), *reasons]

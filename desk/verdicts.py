@@ -1,0 +1,98 @@
+"""The outcome of a campaign as a table: what was accepted, watched and rejected, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .cards import deciding
+from .figures import DASH, number
+from .page import strength, verdict_sentence
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["print_verdicts"]
+
+SHOWN_REJECTED = 10
+STYLES = {"accepted": "green", "watched": "yellow", "rejected": "red"}
+
+
+def print_verdicts(results: Mapping[str, Any]) -> None:
+    """Print the table, what could have been proven, and how many rejected are not shown."""
+    from rich.text import Text
+
+    from .console import answers
+
+    console = answers()
+    console.print(Text(verdict_sentence(results), style="bold"))
+    table = _table(results)
+    if table.row_count:
+        console.print(table)
+    for sentence in (_hidden(results), str((results.get("power") or {}).get("sentence") or "")):
+        if sentence:
+            console.print(Text(sentence))
+    for warning in results.get("warnings") or ():
+        console.print(Text(f"warning: {warning.get('message') if isinstance(warning, Mapping) else warning}", "yellow"))
+
+
+def _table(results: Mapping[str, Any]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("factor", overflow="fold", min_width=24)
+    for name in ("RankIC", "t", "on selection", "p"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    for verdict, key in (("accepted", "accepted"), ("watched", "watchlist")):
+        for entry in results.get(key) or ():
+            _add(table, verdict, entry)
+    for entry in _strongest(results):
+        _add(table, "rejected", entry)
+    return table
+
+
+def _strongest(results: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return sorted(results.get("rejected") or (), key=strength)[:SHOWN_REJECTED]
+
+
+def _add(table: Table, verdict: str, entry: Mapping[str, Any]) -> None:
+    from rich.text import Text
+
+    metrics = entry.get("metrics") or {}
+    search, selection = metrics.get("search") or {}, metrics.get("selection") or {}
+    numbers = [
+        number(search.get("rank_ic"), 4, sign=True),
+        number(search.get("t"), 2, sign=True),
+        number(selection.get("rank_ic"), 4, sign=True),
+        number(selection.get("p_value"), 5),
+    ]
+    name = _name(entry)
+    table.add_row(Text(verdict, STYLES[verdict]), Text(name), *numbers, Text(_why(entry)))
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    members = entry.get("members")
+    return f"set of {len(members)}: {', '.join(members)}" if members else str(entry.get("text") or DASH)
+
+
+def _why(entry: Mapping[str, Any]) -> str:
+    reason = deciding(entry)
+    if reason:
+        return f"{reason.step}: {reason.message}"
+    last = (entry.get("reasons") or [{}])[-1]
+    return str(last.get("message") or "every step passed")
+
+
+def _hidden(results: Mapping[str, Any]) -> str:
+    entries = results.get("rejected") or ()
+    shown = {id(entry) for entry in _strongest(results)}
+    hidden = [deciding(entry) for entry in entries if id(entry) not in shown]
+    steps = Counter(reason.step if reason else "other" for reason in hidden)
+    if not steps:
+        return ""
+    counted = ", ".join(f"{step} {n}" for step, n in sorted(steps.items(), key=lambda item: (-item[1], item[0])))
+    return f"and {len(hidden)} more rejected ({counted}); all of them are in the report's results.json"

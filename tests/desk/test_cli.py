@@ -1,0 +1,247 @@
+"""Every command answers, and every mistake is told in words with the right exit code."""
+
+import errno
+import json
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alphaloom.desk.cli import outcome
+from alphaloom.ledger import AlphaloomError
+
+from . import example
+
+Capture = pytest.CaptureFixture[str]
+
+
+class Refused(AlphaloomError):
+    code = "refused"
+    exit_code = 1
+
+
+class Ended(AlphaloomError):
+    code = "budget_ended"
+    exit_code = 4
+
+
+def progress(**changes: Any) -> types.SimpleNamespace:
+    plain = {
+        "phase": "search", "round": 2, "rounds": 6, "hypotheses": 18, "attempts": 143, "evaluations": 96,
+        "evaluations_budget": 400, "trials": 2, "accepted": 0, "watched": 1, "rejected": 1, "usd": 0.0,
+        "best_search_t": 3.21, "message": "", "elapsed_s": 41.0, "remaining_s": 75.0,
+    }  # fmt: skip
+    return types.SimpleNamespace(**(plain | changes))
+
+
+@pytest.fixture
+def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[Any]]:
+    """Return a function that puts a made-up campaign in the wiring's place; what it was told is listed."""
+
+    def place(raises: BaseException | None = None, results: dict[str, Any] | None = None) -> list[Any]:
+        told: list[Any] = []
+
+        class Campaign:
+            def __init__(self, *arguments: Any, **options: Any) -> None:
+                told.append((arguments, options))
+
+            def run(self, progress: Callable[[Any], None]) -> types.SimpleNamespace:
+                progress(globals()["progress"]())
+                if raises is not None:
+                    raise raises
+                record = example.results() if results is None else results
+                return types.SimpleNamespace(run="r1", folder=tmp_path, report=tmp_path / "report.html", record=record)
+
+            @classmethod
+            def from_yaml(cls, path: Path, **options: Any) -> "Campaign":
+                return cls(path, **options)
+
+            @classmethod
+            def resume(cls, run: str, *, workspace: Path | None, progress: Any) -> types.SimpleNamespace:
+                return cls(run, workspace=workspace).run(progress)
+
+        def score_factor(text: str, **options: Any) -> dict[str, Any]:
+            told.append(((text,), options))
+            if raises is not None:
+                raise raises
+            return {"id": "f1", "text": text, **example.sheet(0.03, example.SEARCH)}
+
+        def serve(server: str, **options: Any) -> None:
+            told.append(((server,), options))
+
+        module = types.ModuleType("alphaloom.campaign")
+        module.__dict__.update(Campaign=Campaign, score_factor=score_factor, serve=serve)
+        monkeypatch.setitem(sys.modules, "alphaloom.campaign", module)
+        return told
+
+    return place
+
+
+def test_run_prints_the_verdicts_and_the_report_on_a_line_of_its_own(
+    campaign: Callable[..., list[Any]], capsys: Capture, tmp_path: Path
+) -> None:
+    campaign()
+    assert outcome(["run"]) == 0
+    output = capsys.readouterr()
+    assert output.out.splitlines()[-1] == str(tmp_path / "report.html")
+    assert "rank(ts_std(returns, 30)) * -1" in output.out
+    assert "and 35 more rejected (redundancy 35)" in output.out
+    assert "round 2 of 6: 18 hypotheses, 143 factors tried, 96/400 evaluations, 2 trials" in output.err
+    assert "$0.00 spent, 41 s, about 1 min 15 s left" in output.err
+
+
+def test_run_with_json_prints_one_object(campaign: Callable[..., list[Any]], capsys: Capture, tmp_path: Path) -> None:
+    campaign()
+    assert outcome(["run", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["run"] == "r1"
+    assert printed["combination"] == str(tmp_path / "combination.parquet")
+    assert printed["accepted"][0]["metrics"]["selection"]["rank_ic"] > 0
+    assert {"watchlist", "rejected", "attempts", "evaluations", "trials", "spend", "power", "report"} <= set(printed)
+
+
+def test_run_hands_every_option_on(campaign: Callable[..., list[Any]], tmp_path: Path) -> None:
+    told = campaign()
+    arguments = ["run", "c.yaml", "--panel", "p.csv", "--sectors", "s.csv", "--as-of", "2020-01-31", "--seed", "3"]
+    assert outcome([*arguments, "--workspace", str(tmp_path), "--set", "a.b=1", "--set", "c=2"]) == 0
+    (path,), options = told[0]
+    assert path == Path("c.yaml")
+    assert options["panel"] == Path("p.csv")
+    assert options["as_of"].isoformat() == "2020-01-31"
+    assert (options["seed"], options["overrides"]) == (3, ("a.b=1", "c=2"))
+
+
+def test_nothing_accepted_is_a_success(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
+    campaign(results=example.nothing_accepted())
+    assert outcome(["run"]) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("Nothing was accepted; none on the watchlist, 45 rejected.")
+    assert "could have proven" in output
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(AlphaloomError("bad"), 2), (Refused("no"), 1), (Ended("spent"), 4), (KeyboardInterrupt(), 130)]
+)
+def test_every_error_has_its_exit_code(
+    campaign: Callable[..., list[Any]], error: BaseException, code: int, capsys: Capture
+) -> None:
+    campaign(raises=error)
+    assert outcome(["run"]) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_an_interrupted_run_says_how_to_go_on(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
+    campaign(raises=KeyboardInterrupt())
+    assert outcome(["resume", "r1", "--workspace", "w"]) == 130
+    assert "resume with: alphaloom resume latest --workspace w" in capsys.readouterr().err
+
+
+def test_an_error_names_field_value_and_remedy(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
+    campaign(raises=Refused("there is [red]no[/red] room", field="disk", got=3, allowed="at least 5", hint="tidy up"))
+    outcome(["run"])
+    lines = [" ".join(line.split()) for line in capsys.readouterr().err.splitlines()]
+    assert lines[-5:] == [
+        "error: there is [red]no[/red] room",
+        "field disk",
+        "got 3",
+        "allowed at least 5",
+        "hint tidy up",
+    ]
+
+
+def test_an_error_with_json_is_one_object_on_standard_output(
+    campaign: Callable[..., list[Any]], capsys: Capture
+) -> None:
+    campaign(raises=Refused("no", field="f", got=3, hint="h"))
+    assert outcome(["factor", "score", "close", "--json"]) == 1
+    output = capsys.readouterr()
+    assert json.loads(output.out) == {
+        "code": "refused", "field": "f", "got": 3, "allowed": None, "hint": "h", "message": "no",
+    }  # fmt: skip
+    assert output.err == ""
+
+
+def test_a_full_disk_is_told_as_such(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
+    campaign(raises=OSError(errno.ENOSPC, "No space left on device", "/data/x"))
+    assert outcome(["run"]) == 2
+    error = capsys.readouterr().err
+    assert "No space left on device: /data/x" in error
+    assert "alphaloom resume latest" in error
+
+
+def test_a_mistake_of_ours_is_one_line_and_a_file(
+    campaign: Callable[..., list[Any]], capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    campaign(raises=ZeroDivisionError("by zero"))
+    assert outcome(["run"]) == 1
+    error = capsys.readouterr().err
+    assert "internal error: ZeroDivisionError: by zero" in error
+    assert "Traceback" not in error
+    (kept,) = tmp_path.glob("alphaloom-crash-*.txt")
+    assert str(kept) in error
+    assert "Traceback" in kept.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rnu"], "Did you mean 'run'?"),
+        (["run", "--sede", "3"], "--seed"),
+        (["run", "--seed", "x"], "integer"),
+        (["run", "--as-of", "2020"], "%Y-%m-%d"),
+        (["serve", "mcp", "markte"], "market"),
+        (["resume"], "RUN"),
+    ],
+)
+def test_a_mistyped_command_is_told_with_the_nearest(arguments: list[str], said: str, capsys: Capture) -> None:
+    assert outcome(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_no_command_shows_the_commands(capsys: Capture) -> None:
+    assert outcome([]) == 2
+    assert "doctor" in capsys.readouterr().err
+
+
+def test_help_names_the_exit_codes(capsys: Capture) -> None:
+    assert outcome(["--help"]) == 0
+    assert "130 interrupted" in capsys.readouterr().out
+
+
+def test_factor_score_prints_the_sheet(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
+    told = campaign()
+    assert outcome(["factor", "score", "rank(close)", "--gate"]) == 0
+    assert told[0][1]["gate"] is True
+    assert "+0.0300" in capsys.readouterr().out
+
+
+def test_serve_keeps_standard_output_for_the_protocol(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
+    told = campaign()
+    assert outcome(["serve", "mcp", "factors"]) == 0
+    assert told[0][0] == ("factors",)
+    assert capsys.readouterr().out == ""
+
+
+def test_report_writes_the_page_again(finished: Callable[..., Path], capsys: Capture) -> None:
+    folder = finished()
+    assert outcome(["report", str(folder)]) == 0
+    assert capsys.readouterr().out.strip() == str(folder / "report.html")
+
+
+@pytest.mark.parametrize("command", ["report"])
+def test_an_unknown_run_is_told(command: str, capsys: Capture, tmp_path: Path) -> None:
+    assert outcome([command, "nowhere", "--workspace", str(tmp_path)]) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_init_writes_once(capsys: Capture, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    assert outcome(["init", str(file)]) == 0
+    written = file.read_bytes()
+    assert outcome(["init", str(file)]) == 1
+    assert "exists and is left as it is" in capsys.readouterr().err
+    assert file.read_bytes() == written

@@ -1,0 +1,44 @@
+"""Doctor says what is there and how to close each gap."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from alphaloom.desk import doctoring
+from alphaloom.desk.cli import outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+Capture = pytest.CaptureFixture[str]
+
+
+def test_doctor_prints_one_object(capsys: Capture, tmp_path: Path) -> None:
+    assert outcome(["doctor", "--json", "--workspace", str(tmp_path)]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["ok"] is True
+    assert {finding["group"] for finding in printed["findings"]} >= {"packages", "machine", "workspace"}
+    assert all(finding["status"] in {"ok", "limited", "missing"} for finding in printed["findings"])
+
+
+def test_doctor_names_every_required_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {line.partition(">")[0] for line in project["dependencies"]}
+    assert named - {"matplotlib"} == set(doctoring.REQUIRED)
+
+
+def test_a_missing_package_ends_with_3_and_the_remedy(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(doctoring.REQUIRED, "no-such-package", "nothing")
+    assert outcome(["doctor", "--workspace", str(tmp_path)]) == 3
+    assert "pip install no-such-package" in capsys.readouterr().out
+
+
+def test_a_workspace_that_is_a_file_is_missing(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert outcome(["doctor", "--json", "--workspace", str(tmp_path / "file")]) == 3
+    printed = json.loads(capsys.readouterr().out)
+    (folder,) = [finding for finding in printed["findings"] if finding["name"] == "folder"]
+    assert folder["status"] == "missing"
+    assert "--workspace" in folder["hint"]
