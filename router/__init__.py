@@ -1,0 +1,30 @@
+"""Which model answers what, at what price; every call typed, capped, recorded and validated."""
+
+from __future__ import annotations
+
+from ..ledger import AlphaloomError
+from .backend import load_litellm
+from .config import ModelBudget, ModelSettings, RouterConfig
+from .errors import BudgetEnded, Confidential, ModelFailed, NoModel, ReplyRefused, RouterError
+from .router import Router
+from .spend import Spend
+from .task import Message, Reply, Task
+
+__all__ = [
+    "AlphaloomError",
+    "BudgetEnded",
+    "Confidential",
+    "Message",
+    "ModelBudget",
+    "ModelFailed",
+    "ModelSettings",
+    "NoModel",
+    "Reply",
+    "ReplyRefused",
+    "Router",
+    "RouterConfig",
+    "RouterError",
+    "Spend",
+    "Task",
+    "load_litellm",
+]

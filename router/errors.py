@@ -1,0 +1,54 @@
+"""What can go wrong between a task and its reply.
+
+RouterError                    the base of this room
+├── NoModel                    no configured model can take this task: none for the role, or its key is missing
+│   └── Confidential           the task may not leave this machine, or holds a secret
+├── ModelFailed                the models were asked and gave no reply, after retries and fallback
+├── ReplyRefused               the replies do not fit the task's schema, after two repairs
+└── BudgetEnded                the next call could pass the cap on calls, tokens or money
+"""
+
+from __future__ import annotations
+
+from ..ledger import AlphaloomError
+
+
+class RouterError(AlphaloomError):
+    """The base of what the router refuses."""
+
+    code = "router"
+
+
+class NoModel(RouterError):
+    """No configured model can take this task."""
+
+    code = "no_model"
+    exit_code = 3
+
+
+class Confidential(NoModel):
+    """The task may not be sent where its model runs."""
+
+    code = "confidential"
+    exit_code = 1
+
+
+class ModelFailed(RouterError):
+    """The models gave no reply, after retries and fallback."""
+
+    code = "model_failed"
+    exit_code = 3
+
+
+class ReplyRefused(RouterError):
+    """The replies do not fit the schema, after two repairs; a later task may well succeed."""
+
+    code = "reply_refused"
+    exit_code = 1
+
+
+class BudgetEnded(RouterError):
+    """The next call could pass the cap on calls, tokens or money; nothing was sent."""
+
+    code = "budget_ended"
+    exit_code = 4

@@ -1,0 +1,74 @@
+"""Which configured models answer, found without spending a token."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.error
+import urllib.request
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .config import ModelSettings
+from .errors import NoModel
+from .route import secret
+
+TIMEOUT_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Health:
+    """Whether a model answers (None: not known without paying for a call), and why."""
+
+    name: str
+    model: str
+    tier: str
+    answers: bool | None
+    detail: str
+
+
+async def probe(
+    name: str, settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]
+) -> Health:
+    """Look whether a model can be asked: a provider of this process, a key, an address that answers."""
+    answers, detail = await _look(settings, providers, environment)
+    return Health(name, settings.model, settings.tier, answers, detail)
+
+
+async def _look(
+    settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]
+) -> tuple[bool | None, str]:
+    """Return whether it answers, and why."""
+    if settings.model.partition("/")[0] in providers:
+        return True, "runs in this process, without a network"
+    try:
+        key = secret(settings, environment)
+    except NoModel as error:
+        return False, error.message
+    if settings.api_base is None:
+        held = f"{settings.api_key_env} is set" if key else "no api_key_env: the provider looks for a key of its own"
+        return None, f"not asked: that would be a paid call; {held}"
+    return await asyncio.to_thread(_get, settings.api_base.rstrip("/") + "/models", key)
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: only the configured address is asked, and only it sees the key."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Refuse."""
+        return
+
+
+def _get(address: str, key: str | None) -> tuple[bool, str]:
+    """Ask one address for its list of models."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    opener = urllib.request.build_opener(_Stay, urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(urllib.request.Request(address, headers=headers), timeout=TIMEOUT_SECONDS) as response:
+            return True, f"{address} answers ({response.status})"
+    except urllib.error.HTTPError as error:
+        with error:
+            refused = error.code in (401, 403)
+            return False, f"{address} {'refuses the key' if refused else 'fails'} ({error.code})"
+    except (OSError, ValueError) as error:
+        return False, f"{address} does not answer: {getattr(error, 'reason', error)}"

@@ -1,0 +1,60 @@
+"""What a run's model calls took, by role and by model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..ledger import ModelCall
+
+
+@dataclass(frozen=True)
+class Bill:
+    """Calls, tokens and their price in US dollars."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    usd: float
+
+
+@dataclass(frozen=True)
+class Spend(Bill):
+    """A run's bill; a reply that another run of the workspace had paid for is priced, and counted as `reused`."""
+
+    by_role: dict[str, Bill] = field(default_factory=dict)
+    by_model: dict[str, Bill] = field(default_factory=dict)
+    reused: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """Return the bill as JSON; equal for equal runs, hence without what was reused."""
+        body = asdict(self)
+        del body["reused"]
+        return body
+
+
+def bill(calls: Iterable[ModelCall]) -> Bill:
+    """Return the bill of some calls; the sum does not depend on their order."""
+    listed = list(calls)
+    return Bill(
+        len(listed),
+        sum(call.tokens_in for call in listed),
+        sum(call.tokens_out for call in listed),
+        math.fsum(call.cost_usd for call in listed),
+    )
+
+
+def spend_of(calls: Iterable[ModelCall]) -> Spend:
+    """Return the bill of a run."""
+    listed = list(calls)
+    by_role = _by(listed, lambda call: call.role)
+    by_model = _by(listed, lambda call: call.model)
+    reused = sum(call.attempts == 0 for call in listed)
+    return Spend(**asdict(bill(listed)), by_role=by_role, by_model=by_model, reused=reused)
+
+
+def _by(calls: list[ModelCall], word: Callable[[ModelCall], str]) -> dict[str, Bill]:
+    """Return one bill for each word."""
+    return {each: bill(call for call in calls if word(call) == each) for each in sorted({word(call) for call in calls})}
