@@ -1,0 +1,29 @@
+"""May it be traded? A deterministic gate from signals, book and policy to decisions; nothing here asks a model."""
+
+from __future__ import annotations
+
+from .decision import Approved, Decision, Ruling
+from .errors import NotApproved, RiskError, SignalError, StateError
+from .gate import decide
+from .policy import Policy
+from .rules import Check
+from .signal import Signal
+from .sizing import Sizing, signals_from_scores
+from .state import BookState
+
+__all__ = [
+    "Approved",
+    "BookState",
+    "Check",
+    "Decision",
+    "NotApproved",
+    "Policy",
+    "RiskError",
+    "Ruling",
+    "Signal",
+    "SignalError",
+    "Sizing",
+    "StateError",
+    "decide",
+    "signals_from_scores",
+]

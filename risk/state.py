@@ -1,0 +1,81 @@
+"""What the gate knows of the book when it decides. The clock is an argument of the gate, not a part of this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from .errors import StateError
+
+if TYPE_CHECKING:
+    from .decision import Approved
+
+
+@dataclass(frozen=True)
+class BookState:
+    """Positions, money and freshness of prices.
+
+    Attributes
+    ----------
+    positions
+        Exposure of each held asset in basis points of equity, negative for short.
+    last_price
+        Day of each asset's last price; an asset that is not listed has none.
+    equity, high_water, pnl_today
+        Money in the smallest unit (cents): now, at its highest, and gained since the day began.
+    traded_bp
+        Bought plus sold earlier on this day, in basis points of equity.
+
+    Raises
+    ------
+    StateError
+        A field has another type, the highest equity is below the present one, or nothing was ever there.
+    """
+
+    positions: Mapping[str, int]
+    last_price: Mapping[str, date]
+    equity: int
+    high_water: int
+    pnl_today: int = 0
+    traded_bp: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a malformed state; put assets in order."""
+        for name in ("equity", "high_water", "pnl_today", "traded_bp"):
+            _refuse_unless(type(getattr(self, name)) is int, name, getattr(self, name), "a whole number")
+        for asset, value in self.positions.items():
+            _refuse_unless(type(asset) is str and type(value) is int, "positions", {asset: value}, "whole basis points")
+        for asset, day in self.last_price.items():
+            _refuse_unless(type(asset) is str and type(day) is date, "last_price", {asset: day}, "a date")
+        _refuse_unless(self.high_water >= max(self.equity, 1), "high_water", self.high_water, "at least equity and 1")
+        _refuse_unless(self.traded_bp >= 0, "traded_bp", self.traded_bp, "at least 0")
+        object.__setattr__(self, "positions", MappingProxyType(dict(sorted(self.positions.items()))))
+        object.__setattr__(self, "last_price", MappingProxyType(dict(sorted(self.last_price.items()))))
+
+    def after(self, approved: Iterable[Approved]) -> BookState:
+        """Return the state once everything approved has been traded."""
+        positions, traded = dict(self.positions), self.traded_bp
+        for item in approved:
+            asset, target = item.signal.asset, item.signal.target_bp
+            traded += abs(target - positions.get(asset, 0))
+            positions[asset] = target
+        return replace(self, positions=positions, traded_bp=traded)
+
+    def record(self) -> dict[str, object]:
+        """Return the state as a JSON-able object."""
+        return {
+            "positions": dict(self.positions),
+            "last_price": {asset: day.isoformat() for asset, day in self.last_price.items()},
+            "equity": self.equity,
+            "high_water": self.high_water,
+            "pnl_today": self.pnl_today,
+            "traded_bp": self.traded_bp,
+        }
+
+
+def _refuse_unless(fine: bool, field: str, got: object, allowed: str) -> None:
+    if not fine:
+        raise StateError("The state of the book is malformed.", field=field, got=got, allowed=allowed)
