@@ -81,21 +81,22 @@ def reason_to_ignore(table: Table, name: str) -> str:
 
 
 def check_prices(fields: dict[str, NDArray[np.float64]], audit: Audit) -> None:
-    """Note prices that are not positive, volumes below zero, infinities, and days whose high is below their low."""
+    """Note infinities, prices that are not positive, volumes below zero, and days whose high is below their low."""
     for name, values in fields.items():
-        audit.add_rows(name, np.flatnonzero(np.isinf(values)), lambda row, v=values: f"{v[row]} is not finite")
+        note_values(name, values, np.isinf(values), "is not finite", audit)
     for name in (*PRICE_FIELDS, "close_raw", "vwap"):
         if name in fields:
-            values = fields[name]
-            audit.add_rows(
-                name, np.flatnonzero(values <= 0), lambda row, v=values: f"{v[row]:g} is not a positive price"
-            )
+            note_values(name, fields[name], fields[name] <= 0, "is not a positive price", audit)
     if "volume" in fields:
-        values = fields["volume"]
-        audit.add_rows("volume", np.flatnonzero(values < 0), lambda row: f"{values[row]:g} is below zero")
+        note_values("volume", fields["volume"], fields["volume"] < 0, "is below zero", audit)
     if "high" in fields and "low" in fields:
         high, low = fields["high"], fields["low"]
         audit.add_rows("high", np.flatnonzero(high < low), lambda row: f"{high[row]:g} is below the low, {low[row]:g}")
+
+
+def note_values(name: str, values: NDArray[np.float64], bad: NDArray[np.bool_], what: str, audit: Audit) -> None:
+    """Note each bad value of a column."""
+    audit.add_rows(name, np.flatnonzero(bad), lambda row: f"{values[row]:g} {what}")
 
 
 def check_rows(days: NDArray[np.int64], codes: NDArray[np.int64], symbols: tuple[str, ...], audit: Audit) -> None:
@@ -133,7 +134,7 @@ def check_repeats(
     first_of = dict(zip(rows.tolist(), firsts.tolist(), strict=True))
 
     def describe(row: int) -> str:
-        pair = f"({day_text(days[row])}, {symbols[codes[row]]})"
+        pair = f"({day_text(int(days[row]))}, {symbols[codes[row]]})"
         return f"{pair} is there twice, first in row {audit.numbers[first_of[row]]}"
 
     audit.add_rows("date, symbol", np.sort(rows), describe)
@@ -156,7 +157,7 @@ def check_order(
     def describe(row: int) -> str:
         before = above[row]
         return (
-            f"{day_text(days[row])} of {symbols[codes[row]]} comes after {day_text(days[before])} "
+            f"{day_text(int(days[row]))} of {symbols[codes[row]]} comes after {day_text(int(days[before]))} "
             f"(row {audit.numbers[before]}): sort each symbol by date"
         )
 
@@ -167,10 +168,10 @@ def check_as_of(days: NDArray[np.int64], as_of: date, audit: Audit) -> None:
     """Note every row after the as-of date."""
     limit = int(np.datetime64(as_of, "D").astype(np.int64))
     audit.add_rows(
-        "date", np.flatnonzero(days > limit), lambda row: f"{day_text(days[row])} is after the as-of date, {as_of}"
+        "date", np.flatnonzero(days > limit), lambda row: f"{day_text(int(days[row]))} is after the as-of date, {as_of}"
     )
 
 
-def day_text(day: np.int64 | int) -> str:
+def day_text(day: int) -> str:
     """Return a day number as an ISO date."""
-    return str(np.datetime64(int(day), "D"))
+    return str(np.datetime64(day, "D"))

@@ -156,4 +156,4 @@ def _is_text(kind: pa.DataType) -> bool:
     """Tell whether a column holds text, dictionary-encoded or not."""
     if pa.types.is_dictionary(kind):
         return _is_text(kind.value_type)
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

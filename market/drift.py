@@ -65,7 +65,8 @@ def normal_scores(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return each day's ranks as normal quantiles `[T, N]`: average ties, NaN (also for infinities) stays NaN."""
     ranks, count = row_ranks(signal)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return ndtri((ranks - 0.5) / count)
+        scores: NDArray[np.float64] = np.asarray(ndtri((ranks - 0.5) / count), dtype=np.float64)
+    return scores
 
 
 def row_ranks(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -96,7 +97,9 @@ def daily_rank_ic(first: NDArray[np.float64], second: NDArray[np.float64]) -> ND
     product = np.einsum("ij,ij->i", *centred)
     spread = np.sqrt(np.einsum("ij,ij->i", centred[0], centred[0]) * np.einsum("ij,ij->i", centred[1], centred[1]))
     usable = (both.sum(axis=1) >= FEWEST) & (spread > 0)
-    return np.divide(product, spread, out=np.full(len(first), np.nan), where=usable)
+    daily = np.full(len(first), np.nan)
+    daily[usable] = product[usable] / spread[usable]
+    return daily
 
 
 def mean_rank_ic(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:

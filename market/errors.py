@@ -53,3 +53,7 @@ class PanelError(MarketError):
         """Keep the findings beside the message."""
         self.findings = findings
         super().__init__(message, field=field, got=got, allowed=allowed, hint=hint)
+
+    def record(self) -> dict[str, object]:
+        """Return the error with one entry for each finding."""
+        return super().record() | {"findings": [vars(finding) for finding in self.findings]}

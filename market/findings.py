@@ -41,4 +41,4 @@ class Audit:
         count = "1 finding" if self.total == 1 else f"{self.total:,} findings"
         lines = [f"{name} cannot be used: {count}, and nothing was done with it.", *(f"  {f}" for f in self.findings)]
         hint = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
-        raise PanelError("\n".join(lines), findings=tuple(self.findings), hint=hint)
+        raise PanelError("\n".join(lines), findings=tuple(self.findings), field=name, hint=hint)

@@ -193,7 +193,7 @@ def _columns(values: ArrayLike, order: NDArray[np.intp]) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != len(order):
         raise PanelError("an array of a panel is [days, symbols]", got=list(array.shape), allowed=["T", len(order)])
-    return np.ascontiguousarray(array[:, order])
+    return np.take(array, order, axis=1)
 
 
 def _absorb(state: Any, label: str, content: bytes | NDArray[Any]) -> None:

@@ -217,8 +217,9 @@ def plant_scores(plant: Plant, panel: Panel) -> NDArray[np.float64]:
     """Return the plant's normal scores `[T, N]` on this panel, NaN outside the universe."""
     signal = np.asarray(plant.signal(panel), dtype=np.float64)
     if signal.shape != panel.universe.shape:
-        shapes = {"got": list(signal.shape), "allowed": list(panel.universe.shape)}
-        raise MarketError(f"plant {plant.text!r}: its signal does not fit the panel", field="signal", **shapes)
+        got, allowed = list(signal.shape), list(panel.universe.shape)
+        text = f"plant {plant.text!r}: its signal does not fit the panel"
+        raise MarketError(text, field="signal", got=got, allowed=allowed)
     scores = normal_scores(np.where(panel.universe, signal, np.nan))
     if not np.nanmax(np.abs(scores), initial=0.0) > 0:
         raise MarketError(f"plant {plant.text!r}: its signal orders no names", field="signal")

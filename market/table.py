@@ -83,7 +83,7 @@ def unusable(path: Path, what: str, hint: str = "") -> PanelError:
 
 def _read_parquet(path: Path) -> Table:
     """Read a Parquet file as it is typed."""
-    table = pa_parquet.read_table(path)
+    table = pa_parquet.ParquetFile(path).read()  # unlike read_table, this does not import pandas
     columns, clashes = _named(table)
     return Table(path, columns, np.arange(1, table.num_rows + 1), from_text=False, findings=clashes)
 
