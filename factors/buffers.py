@@ -54,6 +54,7 @@ class SubtreeCache:
         self.bytes = 0
 
     def __contains__(self, node: Node) -> bool:
+        """Tell whether the values of a subtree are kept; asking does not make them worth more."""
         return node in self._entries
 
     def get(self, node: Node, cost: float) -> Array | None:

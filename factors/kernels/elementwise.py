@@ -53,7 +53,7 @@ def larger(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
-            best = a[j] if a[j] >= b[j] else b[j]
+            best = max(a[j], b[j])
             o[j] = best if (a[j] == a[j]) & (b[j] == b[j]) else NAN
 
 
@@ -63,7 +63,7 @@ def smaller(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
-            best = a[j] if a[j] <= b[j] else b[j]
+            best = min(a[j], b[j])
             o[j] = best if (a[j] == a[j]) & (b[j] == b[j]) else NAN
 
 

@@ -20,7 +20,7 @@ def _raise(row: Array, side: int, before: Array, after: Array) -> None:
     for j in range(row.size):
         present = row[j] == row[j]
         value = sign * row[j] if present else NONE_YET
-        after[0, j] = value if value > before[0, j] else before[0, j]
+        after[0, j] = max(value, before[0, j])
         after[1, j] = before[1, j] + (ONE if present else ZERO)
 
 
@@ -48,7 +48,7 @@ def rolling_extreme(out: Array, values: Array, window: int, need: int, side: int
         head, tail, row, o = heads[day % 2], tails[place + 1], values[day, lo:hi], out[day, lo:hi]
         _raise(row, side, heads[(day + 1) % 2], head)
         for j in range(names):
-            best = sign * (head[0, j] if head[0, j] > tail[0, j] else tail[0, j])
+            best = sign * max(head[0, j], tail[0, j])
             answer = np.float32(np.float64(row[j]) / np.float64(best) - 1.0) if fall else best
             o[j] = finite(answer) if head[1, j] + tail[1, j] >= need else NAN
 

@@ -52,7 +52,7 @@ def _relation(n: float, mx: float, my: float, xx: float, yy: float, xy: float, d
         return xy / (n - ddof) if n > ddof else np.nan
     if is_constant(xx, mx, n):
         return np.nan
-    if what == SLOPE or what == RESIDUAL:
+    if what in (SLOPE, RESIDUAL):
         return xy / xx
     if is_constant(yy, my, n):
         return np.nan

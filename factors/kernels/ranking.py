@@ -23,6 +23,7 @@ SIGN = np.uint32(0x80000000)
 GROUP, ORDER, HALF_WORD = np.uint64(48), np.uint64(16), np.uint64(32)
 LOW_HALF, LOW_QUARTER = np.uint64(0xFFFFFFFF), np.uint64(0xFFFF)
 LONG_RUN = 24
+"""Values above which a run is sorted by numba's merge sort, not by insertion."""
 ROWS = 64
 """Rows that are packed, sorted and ranked at a time, so that their words stay in the nearest cache."""
 
@@ -144,3 +145,121 @@ def group_rank(out: Array, values: Array, codes: Codes, member: Members, lo: int
         pack_groups(some, values, codes, member, first)
         some.sort(axis=1)
         place_groups(out, some, first)
+
+
+@kernel
+def pack_all(keys: Keys, values: NDArray[np.floating], first: int) -> None:
+    """Write the words of some rows by their float32 values; float64 values that meet there are told apart later."""
+    line = np.empty(keys.shape[1], np.float32)
+    bits = line.view(np.uint32)
+    for k in range(keys.shape[0]):
+        row = values[first + k]
+        for j in range(line.size):
+            line[j] = np.float32(row[j]) + ZERO
+        for j in range(line.size):
+            word = (_ordered(bits[j]) << HALF_WORD) | np.uint64(j)
+            keys[k, j] = word if row[j] == row[j] else MISSING
+
+
+@kernel
+def _sort_run(run: Columns, row: NDArray[np.floating]) -> None:
+    """Sort columns by the values that they point at."""
+    if run.size > LONG_RUN:
+        run[:] = run[np.argsort(row[run], kind="mergesort")]
+        return
+    for at in range(1, run.size):
+        column, back = run[at], at
+        while back > 0 and row[run[back - 1]] > row[column]:
+            run[back] = run[back - 1]
+            back -= 1
+        run[back] = column
+
+
+@kernel
+def settle(
+    columns: Columns, tied: Ties, counts: NDArray[np.int64], keys: Keys, values: NDArray[np.floating], first: int
+) -> None:
+    """Turn sorted words into columns in exact order, and mark those that tie with the one before."""
+    for k in range(keys.shape[0]):
+        line, row, order, tie = keys[k], values[first + k], columns[first + k], tied[first + k]
+        count = _present(line)
+        counts[first + k] = count
+        for at in range(count):
+            order[at] = np.int32(line[at] & LOW_HALF)
+        start = 0
+        while start < count:
+            end = start + 1
+            tie[start] = False
+            while end < count and line[end] >> HALF_WORD == line[start] >> HALF_WORD:
+                end += 1
+            if end > start + 1:
+                _sort_run(order[start:end], row)
+                for at in range(start + 1, end):
+                    tie[at] = row[order[at]] == row[order[at - 1]]
+            start = end
+
+
+@kernel
+def percentiles(out: NDArray[np.float64], columns: Columns, tied: Ties, counts: NDArray[np.int64]) -> None:
+    """Write percentile ranks, ties averaged, from the order of each row."""
+    for day in range(out.shape[0]):
+        order, tie, count, o = columns[day], tied[day], counts[day], out[day]
+        o[:] = np.nan
+        start = 0
+        while start < count:
+            end = start + 1
+            while end < count and tie[end]:
+                end += 1
+            rank = (start + end + 1) / (2.0 * count)
+            for at in range(start, end):
+                o[order[at]] = rank
+            start = end
+
+
+@kernel
+def _joint_ranks(ranks: NDArray[np.int64], order: Columns, tie: Ties, joint: NDArray[np.int64], total: int) -> None:
+    """Write twice the distance of each joint name's rank from the mean rank; 0 for the others."""
+    position, start = 0, 0
+    while start < order.size:
+        end = start + 1
+        kept = joint[order[start]]
+        while end < order.size and tie[end]:
+            kept += joint[order[end]]
+            end += 1
+        twice = 2 * position + kept - total
+        for at in range(start, end):
+            ranks[order[at]] = twice * joint[order[at]]
+        position += kept
+        start = end
+
+
+@kernel
+def correlate_orders(
+    out: NDArray[np.float64], left: tuple[Columns, Ties, NDArray[np.int64]],
+    right: tuple[Columns, Ties, NDArray[np.int64]], least: int,
+) -> None:  # fmt: skip
+    """Correlate the ranks of two panels day by day, over the names that both have; in whole numbers until the end."""
+    names = left[0].shape[1]
+    joint, a, b = np.zeros(names, np.int64), np.zeros(names, np.int64), np.zeros(names, np.int64)
+    for day in range(out.size):
+        one, other = left[0][day, : left[2][day]], right[0][day, : right[2][day]]
+        joint[:] = 0
+        a[:] = 0
+        b[:] = 0
+        for column in one:
+            joint[column] = 1
+        for column in other:
+            joint[column] += 1
+        total = 0
+        for j in range(names):
+            joint[j] >>= 1
+            total += joint[j]
+        _joint_ranks(a, one, left[1][day], joint, total)
+        _joint_ranks(b, other, right[1][day], joint, total)
+        ab, aa, bb = 0, 0, 0
+        for j in range(names):
+            ab += a[j] * b[j]
+            aa += a[j] * a[j]
+            bb += b[j] * b[j]
+        flat = total < least or aa == 0 or bb == 0
+        out[day] = np.nan if flat else ab / (np.sqrt(np.float64(aa)) * np.sqrt(np.float64(bb)))
