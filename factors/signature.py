@@ -115,6 +115,11 @@ class Operator:
         return f"{self.name}({', '.join(argument.text for argument in self.arguments)})"
 
     @property
+    def takes_many(self) -> bool:
+        """Tell whether more than two arguments may be given: to sums, products, chains of conditions, max and min."""
+        return self.symmetric and self.name in ("add", "mul", "and", "or", "max", "min")
+
+    @property
     def positional(self) -> tuple[Argument, ...]:
         """Return the arguments that are given by position."""
         return tuple(argument for argument in self.arguments if not argument.keyword)

@@ -1,0 +1,81 @@
+"""What can go wrong with a formula, and how it is said to a person.
+
+AlphaloomError
+└── FactorError                the base of this room
+    ├── ParseError             a formula that cannot be read, or whose units or days are wrong; `stage` says which
+    └── PanelLacksField        a formula reads a column or grouping that the panel does not have
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+from ..ledger.errors import AlphaloomError
+
+SHOWN = 100
+"""Columns of a formula that are shown around a caret."""
+
+
+class FactorError(AlphaloomError):
+    """The base of what this room refuses."""
+
+    code = "factor"
+
+
+class ParseError(FactorError):
+    """A formula was refused, at a place, for a reason.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one sentence.
+    at : int
+        0-based column of the place.
+    text : str
+        The formula.
+    stage : str
+        ``parse`` (grammar, names, arguments), ``types`` (units) or ``causal`` (reads the future).
+    hint : str
+        How to mend it: the signature and an example, or the nearest name.
+    """
+
+    code: ClassVar[str] = "formula"
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, at: int = 0, text: str = "", stage: str = "parse", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.at = at
+        self.text = text
+        self.stage = stage
+
+    def caret(self) -> str:
+        """Return the formula with a caret under the place; a long formula is cut around it."""
+        start = max(0, min(self.at - SHOWN // 2, len(self.text) - SHOWN))
+        stop = start + SHOWN
+        before, after = ("..." if start else ""), ("..." if stop < len(self.text) else "")
+        line = "".join(" " if mark.isspace() else mark for mark in self.text[start:stop])
+        return f"{before}{line}{after}\n{' ' * (len(before) + self.at - start)}^"
+
+    def __str__(self) -> str:
+        """Return the message, the formula with its caret, and the hint."""
+        parts = [self.message, self.caret() if self.text else "", self.hint]
+        return "\n".join(part for part in parts if part)
+
+    def record(self) -> dict[str, object]:
+        """Return the error as a JSON-able object, with its place and stage."""
+        return super().record() | {"at": self.at, "stage": self.stage, "got": self.text}
+
+
+class PanelLacksField(FactorError):
+    """The panel has no such column or grouping."""
+
+    code = "panel_lacks_field"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that is spelled most like the given one, or an empty string."""
+    spelled = {each.lower(): each for each in known}
+    found = difflib.get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
+    return spelled[found[0]] if found else ""

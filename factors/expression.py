@@ -1,0 +1,61 @@
+"""Hold a formula that was read, typed and proven causal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .interval import Interval
+from .node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A formula that may run.
+
+    Attributes
+    ----------
+    text : str
+        The formula as it was given.
+    root : Node
+        Its tree as written.
+    canonical : Node
+        Its canonical tree: equal for formulas that are equal by algebra (see `canonical`).
+    canonical_text : str
+        The canonical tree as a formula; it parses back to the same id.
+    id : str
+        ``f`` and 16 hexadecimal digits of the hash of `canonical_text`.
+    unsigned : Node
+        The canonical tree without the overall sign.
+    core : Node
+        `unsigned` without the outermost rank, z-score or scale: what monotone wrappers of one thing share.
+    lookback : Interval
+        The days that it reads, today being 0; `hi` is never above 0.
+    warmup : int
+        Rows before the first value: ``-lookback.lo``.
+    unit : str
+        Its unit: ``price``, ``ratio``, ``rank``, ...
+    size, depth : int
+        Nodes and levels of `root`.
+    constants : int
+        Numbers in it that somebody chose: literals, windows and keywords.
+    fields : frozenset of str
+        The columns and groupings that it reads.
+    warnings : tuple of str
+        What was changed or is doubtful, for a person.
+    """
+
+    text: str
+    root: Node
+    canonical: Node
+    canonical_text: str
+    id: str
+    unsigned: Node
+    core: Node
+    lookback: Interval
+    warmup: int
+    unit: str
+    size: int
+    depth: int
+    constants: int
+    fields: frozenset[str]
+    warnings: tuple[str, ...] = ()
