@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import InitVar, dataclass
 from typing import Final, NoReturn
 
+from ..ledger import JSON
 from .errors import NotApproved
 from .rules import Check
 from .signal import Signal
@@ -66,7 +67,7 @@ class Ruling:
     """
 
     asset: str
-    signal: dict[str, object]
+    signal: dict[str, JSON]
     approved: bool
     checks: tuple[Check, ...]
 
@@ -75,7 +76,7 @@ class Ruling:
         """Return the rules that refused it."""
         return tuple(check.rule for check in self.checks if check.binds and not check.passed)
 
-    def record(self) -> dict[str, object]:
+    def record(self) -> dict[str, JSON]:
         """Return the ruling as a JSON-able object."""
         return {
             "asset": self.asset,
@@ -118,7 +119,7 @@ class Decision:
         """Return the rulings that refuse."""
         return tuple(ruling for ruling in self.rulings if not ruling.approved)
 
-    def record(self) -> dict[str, object]:
+    def record(self) -> dict[str, JSON]:
         """Return the decision as a JSON-able object, equal to the byte for equal input."""
         return {
             "id": self.id,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from ..ledger import digest
+from ..ledger import JSON, digest
 from .decision import SEAL, Approved, Decision, Ruling
 from .policy import Policy
 from .rules import Asked, Check, Totals, book_checks, own_checks, refuses
@@ -107,7 +107,7 @@ def _running_totals(reducing: Sequence[_Case], rising: Sequence[_Case], state: B
 def _rule(signal: Signal, checks: tuple[Check, ...]) -> Ruling:
     names = ("asset", "target_bp", "lo_bp", "hi_bp", "horizon_days", "reason", "evidence")
     values = {name: getattr(signal, name, None) for name in names}
-    record: dict[str, object] = {
+    record: dict[str, JSON] = {
         name: value if type(value) in (int, str) else repr(value) for name, value in values.items()
     }
     return Ruling(_asset(signal), record, not refuses(checks), checks)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 
+from ..ledger import JSON
 from .policy import Policy
 from .signal import Signal
 from .state import BookState
@@ -33,7 +34,7 @@ class Check:
     passed: bool
     binds: bool = True
 
-    def record(self) -> dict[str, object]:
+    def record(self) -> dict[str, JSON]:
         """Return the check as a JSON-able object."""
         return asdict(self)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from ..ledger import JSON
 from .errors import SignalError
 
 MOST_BP: Final = 1_000_000
@@ -51,7 +52,7 @@ class Signal:
         if mistake:
             raise SignalError(mistake[1], field=mistake[0], got=getattr(self, mistake[0]))
 
-    def record(self) -> dict[str, object]:
+    def record(self) -> dict[str, JSON]:
         """Return the signal as a JSON-able object."""
         return asdict(self)
 

@@ -79,7 +79,8 @@ def signals_from_scores(
     infinite = [symbol for symbol, score in zip(symbols, scores, strict=True) if math.isinf(score)]
     if infinite:
         raise SignalError("a score is infinite", field="scores", got=infinite[:5], allowed="finite numbers or NaN")
-    known = sorted((float(score), symbol) for symbol, score in zip(symbols, scores, strict=True) if score == score)
+    pairs = ((float(score), symbol) for symbol, score in zip(symbols, scores, strict=True))
+    known = sorted((score, symbol) for score, symbol in pairs if not math.isnan(score))
     count = len(known) // 5 if len(known) >= FEWEST_NAMES else 0
     long = _share([symbol for _, symbol in reversed(known)][:count], sizing.side_bp)
     short = _share([symbol for _, symbol in known][:count], sizing.side_bp)

@@ -8,6 +8,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ..ledger import JSON
 from .errors import StateError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class BookState:
             positions[asset] = target
         return replace(self, positions=positions, traded_bp=traded)
 
-    def record(self) -> dict[str, object]:
+    def record(self) -> dict[str, JSON]:
         """Return the state as a JSON-able object."""
         return {
             "positions": dict(self.positions),
