@@ -79,6 +79,9 @@ def _facts(entry: Mapping[str, Any], hypothesis: Mapping[str, Any]) -> list[tupl
         ("trial", f"no. {count(entry['trial'])}" if entry.get("trial") is not None else DASH),
         ("largest correlation with the library", number(entry.get("library_correlation"), 2, sign=True)),
     ]
+    rank_ic = ((entry.get("metrics") or {}).get("search") or {}).get("rank_ic")
+    if rank_ic is not None and rank_ic < 0:
+        facts.append(("held", "reversed: its low values are bought"))
     if hypothesis:
         facts.append(("expected", direction.get(hypothesis.get("direction", 0), DASH)))
         facts.append(("over", f"{generic(hypothesis.get('horizon_days'))} days"))
@@ -97,11 +100,18 @@ def _measures(search: Mapping[str, Any], selection: Mapping[str, Any]) -> list[t
         ("turnover a day", [percent(w.get("turnover")) for w in (search, selection)]),
         ("Sharpe before costs", [number(w.get("gross_sharpe"), 2, sign=True) for w in (search, selection)]),
         ("Sharpe after costs", [number(w.get("net_sharpe"), 2, sign=True) for w in (search, selection)]),
-        ("deflated Sharpe", [percent(w.get("deflated_sharpe"), 0) for w in (search, selection)]),
+        *_deflated(search, selection),
         ("coverage", [percent(w.get("coverage"), 0) for w in (search, selection)]),
         ("days", [count(w.get("days")) for w in (search, selection)]),
     ]
     return [(label, left, right) for label, (left, right) in rows if (left, right) != (DASH, DASH)]
+
+
+def _deflated(*windows: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Return the deflated Sharpe with both counts: the trials, and every factor that was evaluated."""
+    found = [value if isinstance(value := w.get("deflated_sharpe"), Mapping) else {"by_trials": value} for w in windows]
+    counts = {"by_trials": "deflated Sharpe, trials", "by_evaluations": "… evaluations"}
+    return [(label, [percent(row.get(key), 0) for row in found]) for key, label in counts.items()]
 
 
 def _cumulative(curve: Mapping[str, Any], boundary: str | None) -> str:

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from . import closing
 from .cards import Card, Reason, card, deciding
 from .figures import DASH, count, generic, ids, money, number, percent, plural
-from .plots import Line, LineChart, Span, Stage, funnel, line_chart, timeline
-from .svg import Frame
+from .plots import Span, Stage, funnel, timeline
 
-__all__ = ["Page", "page", "strength", "verdict_sentence"]
+__all__ = ["Page", "page", "said", "strength", "verdict_sentence"]
 
 SHOWN_REJECTED = 40
-SHOWN_DECISIONS = 30
 WINDOWS = ("search", "selection", "sealed")
-RESEARCHERS = {
-    "offline": "The researcher was the offline researcher: a heuristic, not a language model.",
-}
+OFFLINE = "The researcher was the offline researcher: a heuristic, not a language model."
+RETURNS = {"residual": "with market, sector and size taken out", "raw": "as they are"}
 Facts = Sequence[tuple[str, str]]
 
 
@@ -32,16 +30,6 @@ class Rejected:
     numbers: Sequence[str]
     step: str
     reason: str
-
-
-@dataclass(frozen=True)
-class Book:
-    """What trading the combination would have given."""
-
-    facts: Facts
-    equity: str
-    drawdown: str
-    weights: Facts
 
 
 @dataclass(frozen=True)
@@ -58,15 +46,15 @@ class Page:
     refused: Facts
     power: str
     power_facts: Facts
+    overfitting: str
     accepted: Sequence[Card]
     watched: Sequence[Card]
     rejected: Sequence[Rejected]
     rejected_more: str
     sealed: Facts
     sealed_sentence: str
-    book: Book | None
-    signals: Facts
-    refusals: Sequence[Facts]
+    book: closing.Book | None
+    risk: closing.Risk | None
     spend: Facts
     spend_by_role: Sequence[Sequence[str]]
     warnings: Sequence[str]
@@ -77,30 +65,29 @@ class Page:
 def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
     """Return the whole page; what a run did not reach is a dash or left out."""
     data, spend = results.get("data") or {}, results.get("spend") or {}
-    signals = results.get("signals")
     return Page(
         title=str(data.get("name") or "a panel"),
         verdict=verdict_sentence(results),
         summary=_summary(results),
         data=_data(results),
-        notes=[str(note) for note in data.get("notes") or ()],
+        notes=list(dict.fromkeys([*map(str, data.get("notes") or ()), *said(results, data_only=True)])),
         timeline=_timeline(results.get("windows") or {}),
         funnel=_funnel(results),
         refused=_refused(results),
         power=str((results.get("power") or {}).get("sentence") or ""),
         power_facts=_power(results.get("power") or {}),
+        overfitting=_overfitting(results.get("overfitting") or {}),
         accepted=_cards(results, "accepted", curves),
         watched=_cards(results, "watchlist", curves),
         rejected=_rejected(results.get("rejected") or ()),
         rejected_more=_rejected_more(results.get("rejected") or ()),
-        sealed=_sealed(results.get("sealed")),
-        sealed_sentence=_sealed_sentence(results.get("sealed")),
-        book=_book(results, curves),
-        signals=_signals(signals),
-        refusals=_refusals(signals),
-        spend=_spend(spend),
-        spend_by_role=_by_role(spend),
-        warnings=[_warning(item) for item in results.get("warnings") or ()],
+        sealed=closing.exam(results.get("sealed")),
+        sealed_sentence=closing.exam_sentence(results.get("sealed")),
+        book=closing.book(results, curves),
+        risk=closing.risk(results.get("signals")),
+        spend=closing.spend(spend),
+        spend_by_role=closing.spend_by_role(spend),
+        warnings=said(results, data_only=False),
         researcher=_researcher(results.get("researcher")),
         colophon=_colophon(results),
     )
@@ -136,7 +123,9 @@ def _data(results: Mapping[str, Any]) -> Facts:
         ("Days", f"{count(data.get('days'))}, {data.get('first_day', DASH)} to {data.get('last_day', DASH)}"),
         ("Names", count(data.get("names"))),
         ("Label", f"return from the next open to the open {generic(horizon)} days later"),
+        ("Returns", RETURNS.get(str(windows.get("returns")), DASH)),
         ("Embargo between windows", f"{generic(embargo)} days"),
+        ("Labels missing for want of an open", count(windows.get("search_cells_without_an_open"))),
         ("Seed", generic(results.get("seed"))),
         ("Panel", str(data.get("digest") or DASH)[:16]),
     ]
@@ -237,98 +226,26 @@ def _rejected_more(entries: Sequence[Mapping[str, Any]]) -> str:
     return f"and {more:,} more, in results.json" if more > 0 else ""
 
 
-def _sealed(sealed: Mapping[str, Any] | None) -> Facts:
-    if not sealed or not sealed.get("opened"):
-        return []
-    return [
-        ("RankIC", number(sealed.get("rank_ic"), 4, sign=True)),
-        ("t", number(sealed.get("t"), 2, sign=True)),
-        ("days", count(sealed.get("days"))),
-        ("opening", f"no. {count(sealed.get('number'))}"),
-    ]
+def said(results: Mapping[str, Any], *, data_only: bool) -> list[str]:
+    """Return the notes on the data, or the warnings that a person must see first."""
+    coded = [item if isinstance(item, Mapping) else {"message": item} for item in results.get("warnings") or ()]
+    return [str(item.get("message") or item.get("code")) for item in coded if (item.get("code") == "data") is data_only]
 
 
-def _sealed_sentence(sealed: Mapping[str, Any] | None) -> str:
-    if not sealed or not sealed.get("opened"):
-        return "The sealed window was not opened: its days are still unseen."
-    if sealed.get("number") == 1:
-        return "The combination met the sealed days once. A second look would be a second opening, numbered and shown."
-    return "These days had been opened before: this is no longer an exam on unseen data."
-
-
-def _book(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Book | None:
-    book, curve = results.get("book"), curves.get("book") or {}
-    if not book:
-        return None
-    days = [date.fromisoformat(day) for day in curve.get("dates") or ()]
-    facts = [(key.replace("_", " "), generic(value)) for key, value in book.items() if not isinstance(value, dict)]
-    return Book(facts, _equity(days, curve), _drawdown(days, curve), _weights(results.get("combination")))
-
-
-def _equity(days: Sequence[date], curve: Mapping[str, Any]) -> str:
-    line = Line("book", days, curve.get("equity") or [])
-    start = float(line.values[0]) if line.values else 1.0
-    return line_chart(LineChart("Equity after costs", [line], generic, frame=Frame(960, 200), base=start))
-
-
-def _drawdown(days: Sequence[date], curve: Mapping[str, Any]) -> str:
-    falls = [-abs(float(value)) for value in curve.get("drawdown") or ()]
-    line = Line("drawdown", days, falls, filled=True)
-    chart = LineChart("Drawdown", [line], lambda value: percent(value, 0), frame=Frame(960, 110))
-    return line_chart(chart)
-
-
-def _weights(combination: Mapping[str, Any] | None) -> Facts:
-    if not combination:
-        return []
-    factors, weights = combination.get("factors") or (), combination.get("weights") or ()
-    pairs = weights.items() if isinstance(weights, Mapping) else zip(factors, weights, strict=False)
-    return [(ids(factor), number(weight, 3, sign=True)) for factor, weight in pairs]
-
-
-def _signals(signals: Mapping[str, Any] | None) -> Facts:
-    if not signals:
-        return []
-    return [("approved", count(signals.get("approved"))), ("refused", count(signals.get("refused")))]
-
-
-def _refusals(signals: Mapping[str, Any] | None) -> list[Facts]:
-    decisions = (signals or {}).get("decisions") or ()
-    rows = [item for item in decisions if isinstance(item, Mapping)]
-    return [[(key.replace("_", " "), generic(value)) for key, value in row.items()] for row in rows[:SHOWN_DECISIONS]]
-
-
-def _spend(spend: Mapping[str, Any]) -> Facts:
-    return [
-        ("calls", count(spend.get("calls"))),
-        ("tokens in", count(spend.get("tokens_in"))),
-        ("tokens out", count(spend.get("tokens_out"))),
-        ("dollars", money(spend.get("usd"))),
-    ]
-
-
-def _by_role(spend: Mapping[str, Any]) -> list[list[str]]:
-    roles = spend.get("by_role") or {}
-    return [
-        [
-            role,
-            count(row.get("calls")),
-            count(row.get("tokens_in")),
-            count(row.get("tokens_out")),
-            money(row.get("usd")),
-        ]
-        for role, row in sorted(roles.items())
-        if isinstance(row, Mapping)
-    ]
-
-
-def _warning(item: object) -> str:
-    return str(item.get("message") or item.get("code")) if isinstance(item, Mapping) else str(item)
+def _overfitting(found: Mapping[str, Any]) -> str:
+    if found.get("probability") is None:
+        return ""
+    return (
+        f"Probability of backtest overfitting over the {count(found.get('candidates'))} best candidates: "
+        f"{percent(found['probability'], 0)}. It is shown and never blocks."
+    )
 
 
 def _researcher(researcher: object) -> str:
-    text = str(researcher or "")
-    return RESEARCHERS["offline"] if text.startswith("offline") else f"The researcher was {text or 'not named'}."
+    text = str(researcher or "").strip().rstrip(".")
+    if "not a language model" in text:
+        return f"The researcher was the {text.removeprefix('the ')}."
+    return OFFLINE if text.startswith("offline") else f"The researcher was {text or 'not named'}."
 
 
 def _colophon(results: Mapping[str, Any]) -> str:

@@ -51,7 +51,7 @@ def render(results: dict[str, Any], curves: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    return environment.get_template("report.html.j2").render(page=page(results, curves), style=style)
+    return environment.get_template("report.html.j2").render(page=page(results, curves), style=style).strip() + "\n"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
 
 
 def _tell(result: CampaignResult, *, as_json: bool) -> None:
-    report = str(Path(result.report).resolve())
+    report = str(result.report.resolve()) if result.report else ""
     if as_json:
         print_object(_object(result, report))
         return
@@ -94,4 +94,4 @@ def _object(result: CampaignResult, report: str) -> dict[str, Any]:
     """Return the results with the run's id, and with files named by their full path."""
     combination = result.record.get("combination")
     file = str((Path(result.folder) / combination["file"]).resolve()) if combination else None
-    return {"run": result.run, **result.record, "combination": file, "report": report}
+    return {"run": result.run, **result.record, "combination": file, "report": report or None}

@@ -63,7 +63,7 @@ class Frame:
 
     width: float
     height: float
-    left: float = 46.0
+    left: float = 50.0
     right: float = 10.0
     top: float = 12.0
     bottom: float = 22.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .cards import deciding
 from .figures import DASH, number
-from .page import strength, verdict_sentence
+from .page import said, strength, verdict_sentence
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,8 +33,8 @@ def print_verdicts(results: Mapping[str, Any]) -> None:
     for sentence in (_hidden(results), str((results.get("power") or {}).get("sentence") or "")):
         if sentence:
             console.print(Text(sentence))
-    for warning in results.get("warnings") or ():
-        console.print(Text(f"warning: {warning.get('message') if isinstance(warning, Mapping) else warning}", "yellow"))
+    for warning in said(results, data_only=False):
+        console.print(Text(f"warning: {warning}", "yellow"))
 
 
 def _table(results: Mapping[str, Any]) -> Table:

@@ -62,7 +62,11 @@ def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None 
     """Return one factor of the results; it saw selection when it has a trial."""
     selection = None
     if trial is not None:
-        selection = {**sheet(rank_ic * 0.9, SELECTION), "p_value": 0.00021, "deflated_sharpe": 0.91}
+        selection = {
+            **sheet(rank_ic * 0.9, SELECTION),
+            "p_value": 0.00021,
+            "deflated_sharpe": {"by_trials": 0.91, "by_evaluations": 0.62},
+        }
     return {
         "id": name, "form": "expression", "text": text,
         "explained": "The opposite of yesterday's volatility over 30 days, ranked among all names of the day.",
@@ -75,6 +79,22 @@ def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None 
         "reasons": reasons(*failed), "metrics": {"search": sheet(rank_ic, SEARCH), "selection": selection},
         "trial": trial, "members": None, "library_correlation": 0.22,
     }  # fmt: skip
+
+
+def decision() -> JSON:
+    """Return the risk gate's decision on three signals."""
+
+    def check(rule: str, actual: int, limit: int) -> JSON:
+        return {"rule": rule, "actual": actual, "limit": limit, "passed": actual <= limit, "binds": True}
+
+    def ruling(asset: str, weight: int, age: int) -> JSON:
+        checks = [check("single_name", weight, 200), check("stale_data", age, 3)]
+        refusals = [found["rule"] for found in checks if not found["passed"]]
+        return {"asset": asset, "signal": {}, "approved": not refusals, "refusals": refusals, "checks": checks}
+
+    rulings = [ruling("AAA", 310, 1), ruling("ABC", 120, 1), ruling("BQX", 90, 4)]
+    book = [check("gross", 19_800, 20_000), check("net", 12, 500), check("turnover", 9_900, 10_000)]
+    return {"id": "d1", "day": "2024-10-02", "policy": "p1", "rulings": rulings, "book": book}
 
 
 def results() -> JSON:
@@ -94,13 +114,13 @@ def results() -> JSON:
     rejected[7] = entry("f7777000077770000", "rank(volume / ts_mean(volume, 60))", 0.02, "statistics", trial=8)
     return {
         "format": 1, "researcher": "offline/researcher", "seed": 7,
-        "data": {"name": "Synthetic market, seed 7", "digest": "9c1185a5c5e9fc54", "days": 1500, "names": 400,
+        "data": {"name": "synthetic-7", "digest": "9c1185a5c5e9fc54", "days": 1500, "names": 400,
                  "first_day": DAYS[0], "last_day": DAYS[-1], "notes": ["vwap is derived: typical price"]},
         "windows": {
             "search": {"first": SEARCH[0], "last": SEARCH[-1], "days": len(SEARCH)},
             "selection": {"first": SELECTION[0], "last": SELECTION[-1], "days": len(SELECTION)},
             "sealed": {"first": SEALED[0], "last": SEALED[-1], "days": len(SEALED)},
-            "embargo_days": 6, "horizon_days": 5,
+            "embargo_days": 6, "horizon_days": 5, "returns": "residual", "search_cells_without_an_open": 812,
         },
         "accepted": [first, second, both], "watchlist": [watched], "rejected": rejected,
         "attempts": {"total": 1932, "refused": {"parse": 12, "types": 140, "originality": 391, "duplicate": 204}},
@@ -115,11 +135,13 @@ def results() -> JSON:
         "combination": {"file": "combination.parquet", "factors": [first["id"], second["id"]],
                         "weights": {first["id"]: 0.55, second["id"]: 0.45}},
         "sealed": {"opened": True, "number": 1, "rank_ic": 0.031, "t": 2.2, "days": 294},
-        "book": {"net_return": 0.082, "sharpe": 1.12, "max_drawdown": 0.061, "turnover": 0.19, "costs": 0.031},
-        "signals": {"approved": 78, "refused": 2, "decisions": [
-            {"asset": "AAA", "rule": "single-name cap", "reason": "0.031 is above 0.02"},
-            {"asset": "BQX", "rule": "stale data", "reason": "last price is 4 days old"}]},
-        "warnings": ["f0123456789abcdef: RankIC on selection is above 0.08, which smells of a leak"],
+        "overfitting": {"probability": 0.31, "candidates": 50, "blocks": 10},
+        "book": {"window": "sealed", "sharpe": 1.12, "annual_return": 0.082, "max_drawdown": -0.061,
+                 "turnover_per_day": 0.19, "costs_paid": 0.031, "borrow_paid": 0.006, "plain_sharpe": 1.12, "days": 294},
+        "signals": {"approved": 78, "refused": 2, "decisions": [decision()]},
+        "warnings": [
+            {"code": "data", "message": "vwap is derived: typical price"},
+            {"code": "leak_alarm", "message": "f0123456789abcdef: its RankIC on selection is too good; find out why"}],
         "report": "report.html",
     }  # fmt: skip
 

@@ -102,3 +102,14 @@ def test_damaged_results_are_refused_in_words(tmp_path: Path, body: str) -> None
 def test_a_run_without_results_says_how_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="alphaloom resume"):
         write_report(tmp_path)
+
+
+def test_the_risk_gate_shows_what_it_refused_and_why(finished: Run) -> None:
+    text = html(finished())
+    assert "<td>AAA</td><td>single name: 310, limit 200</td>" in text
+    assert "<td>gross</td><td>19,800</td><td>20,000</td><td>holds</td>" in text
+
+
+def test_a_book_without_vectorbt_says_what_is_missing(finished: Run) -> None:
+    book = {"window": "selection", "unavailable": "vectorbt is not installed", "hint": "pip install it"}
+    assert "vectorbt is not installed. pip install it" in html(finished(example.results() | {"book": book}))

@@ -1,0 +1,174 @@
+"""The last parts of the report: the book, the sealed exam, the risk gate and the spend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from .figures import count, generic, ids, money, number, percent
+from .plots import Line, LineChart, line_chart
+from .svg import Frame
+
+__all__ = ["Book", "Risk", "book", "exam", "exam_sentence", "risk", "spend", "spend_by_role"]
+
+SHOWN_REFUSED = 30
+SHARES = ("annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid")
+BOOK_WORDS = {
+    "window": "on the window",
+    "days": "days",
+    "sharpe": "Sharpe after costs",
+    "annual_return": "return a year",
+    "max_drawdown": "largest drawdown",
+    "turnover_per_day": "turnover a day",
+    "costs_paid": "paid for trading",
+    "borrow_paid": "paid for borrowing",
+    "plain_sharpe": "Sharpe by plain arithmetic",
+}
+Facts = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Book:
+    """What trading the combination would have given."""
+
+    facts: Facts
+    unavailable: str
+    equity: str | None
+    drawdown: str | None
+    weights: Facts
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What the risk gate decided; amounts of exposure are basis points of equity."""
+
+    facts: Facts
+    refused: Sequence[tuple[str, str]]
+    more: str
+    book: Sequence[tuple[str, str, str, str]]
+
+
+def exam(sealed: Mapping[str, Any] | None) -> Facts:
+    """Return what the sealed days said; nothing if they stayed sealed."""
+    if not sealed or not sealed.get("opened"):
+        return []
+    return [
+        ("RankIC", number(sealed.get("rank_ic"), 4, sign=True)),
+        ("t", number(sealed.get("t"), 2, sign=True)),
+        ("days", count(sealed.get("days"))),
+        ("opening", f"no. {count(sealed.get('number'))}"),
+    ]
+
+
+def exam_sentence(sealed: Mapping[str, Any] | None) -> str:
+    """Return in words whether this was an exam."""
+    if not sealed or not sealed.get("opened"):
+        return "The sealed window was not opened: its days are still unseen."
+    if sealed.get("number") == 1:
+        return "The combination met the sealed days once. A second look would be a second opening, numbered and shown."
+    return "These days had been opened before: this is no longer an exam on unseen data."
+
+
+def book(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Book | None:
+    """Return the book, if anything was accepted that could be traded."""
+    figures, curve = results.get("book"), curves.get("book") or {}
+    if not figures:
+        return None
+    weights = _weights(results.get("combination"))
+    if figures.get("unavailable"):
+        return Book([], f"{figures['unavailable']}. {figures.get('hint') or ''}".strip(), None, None, weights)
+    days = [date.fromisoformat(day) for day in curve.get("dates") or ()]
+    return Book(_book_facts(figures), "", _equity(days, curve), _drawdown(days, curve), weights)
+
+
+def _book_facts(book: Mapping[str, Any]) -> Facts:
+    known = [
+        (word, percent(book[key]) if key in SHARES else generic(book[key]))
+        for key, word in BOOK_WORDS.items()
+        if key in book
+    ]
+    return known + [(key.replace("_", " "), generic(value)) for key, value in book.items() if key not in BOOK_WORDS]
+
+
+def _equity(days: Sequence[date], curve: Mapping[str, Any]) -> str:
+    line = Line("book", days, curve.get("equity") or [])
+    start = float(line.values[0]) if line.values else 1.0
+    return line_chart(LineChart("Equity after costs", [line], generic, frame=Frame(960, 200), base=start))
+
+
+def _drawdown(days: Sequence[date], curve: Mapping[str, Any]) -> str:
+    falls = [-abs(float(value)) for value in curve.get("drawdown") or ()]
+    line = Line("drawdown", days, falls, filled=True)
+    chart = LineChart("Drawdown", [line], lambda value: percent(value, 0), frame=Frame(960, 110))
+    return line_chart(chart)
+
+
+def _weights(combination: Mapping[str, Any] | None) -> Facts:
+    if not combination:
+        return []
+    factors, weights = combination.get("factors") or (), combination.get("weights") or ()
+    pairs = weights.items() if isinstance(weights, Mapping) else zip(factors, weights, strict=False)
+    return [(ids(factor), number(weight, 3, sign=True)) for factor, weight in pairs]
+
+
+def risk(signals: Mapping[str, Any] | None) -> Risk | None:
+    """Return what the risk gate decided, if anything was put before it."""
+    if not signals:
+        return None
+    decisions = [item for item in signals.get("decisions") or () if isinstance(item, Mapping)]
+    rulings = [ruling for item in decisions for ruling in item.get("rulings") or [item]]
+    refused = [ruling for ruling in rulings if ruling.get("approved") is False]
+    evaluated = sum(len(ruling.get("checks") or ()) for ruling in rulings)
+    return Risk(
+        facts=[
+            ("signals approved", count(signals.get("approved"))),
+            ("signals refused", count(signals.get("refused"))),
+            *([("rules evaluated", count(evaluated))] if evaluated else []),
+        ],
+        refused=[(str(ruling.get("asset")), _broken(ruling)) for ruling in refused[:SHOWN_REFUSED]],
+        more=f"and {len(refused) - SHOWN_REFUSED:,} more" if len(refused) > SHOWN_REFUSED else "",
+        book=[_check(check) for item in decisions for check in item.get("book") or ()],
+    )
+
+
+def _broken(ruling: Mapping[str, Any]) -> str:
+    broken = [check for check in ruling.get("checks") or () if check.get("binds") and not check.get("passed")]
+    said = [f"{_rule(check)}: {generic(check.get('actual'))}, limit {generic(check.get('limit'))}" for check in broken]
+    return "; ".join(said) or generic(ruling.get("refusals"))
+
+
+def _check(check: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    mark = "holds" if check.get("passed") else "broken"
+    return _rule(check), generic(check.get("actual")), generic(check.get("limit")), mark
+
+
+def _rule(check: Mapping[str, Any]) -> str:
+    return str(check.get("rule")).replace("_", " ")
+
+
+def spend(bill: Mapping[str, Any]) -> Facts:
+    """Return what the models took."""
+    return [
+        ("calls", count(bill.get("calls"))),
+        ("tokens in", count(bill.get("tokens_in"))),
+        ("tokens out", count(bill.get("tokens_out"))),
+        ("dollars", money(bill.get("usd"))),
+    ]
+
+
+def spend_by_role(spend: Mapping[str, Any]) -> list[list[str]]:
+    """Return a line per role of the agents."""
+    roles = spend.get("by_role") or {}
+    return [
+        [
+            role,
+            count(row.get("calls")),
+            count(row.get("tokens_in")),
+            count(row.get("tokens_out")),
+            money(row.get("usd")),
+        ]
+        for role, row in sorted(roles.items())
+        if isinstance(row, Mapping)
+    ]
