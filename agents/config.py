@@ -15,14 +15,18 @@ class AgentsConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rounds: int = Field(8, ge=1, le=10_000, description="rounds of ideas")
-    hypotheses: int = Field(5, ge=1, le=64, description="hypotheses per round")
-    candidates: int = Field(5, ge=1, le=64, description="candidates per hypothesis and step")
-    steps: int = Field(3, ge=0, le=20, description="critiques, each followed by mutation, per hypothesis")
-    repairs: int = Field(2, ge=0, le=2, description="repairs of a refused formula with the exact error")
-    max_concurrency: int = Field(4, ge=1, le=256, description="hypotheses worked on at once")
-    trials_per_round: int = Field(2, ge=0, le=100, description="looks at the selection window per round, on average")
-    min_search_t: float = Field(3.0, ge=0, description="a factor below this is never sent to the gate")
-    early_search_t: float = Field(8.0, ge=0, description="before the last round only a factor above this is sent")
-    set_size: int = Field(10, ge=0, le=10, description="members of the set sent at the close; below 2: no set")
-    recall_limit: int = Field(120, ge=0, le=2_000, description="past factors that the agents are told of")
+    rounds: int = Field(default=8, ge=1, le=10_000, description="rounds of ideas")
+    hypotheses: int = Field(default=5, ge=1, le=64, description="hypotheses per round")
+    candidates: int = Field(default=5, ge=1, le=64, description="candidates per hypothesis and step")
+    steps: int = Field(default=3, ge=0, le=20, description="critiques, each followed by mutation, per hypothesis")
+    repairs: int = Field(default=2, ge=0, le=2, description="repairs of a refused formula with the exact error")
+    max_concurrency: int = Field(default=4, ge=1, le=256, description="hypotheses worked on at once")
+    trials_per_round: int = Field(
+        default=2, ge=0, le=100, description="looks at the selection window per round, on average"
+    )
+    min_search_t: float = Field(default=3.0, ge=0, description="a factor below this is never sent to the gate")
+    early_search_t: float = Field(
+        default=8.0, ge=0, description="before the last round only a factor above this is sent"
+    )
+    set_size: int = Field(default=10, ge=0, le=10, description="members of the set sent at the close; below 2: no set")
+    recall_limit: int = Field(default=100, ge=1, le=100, description="past factors that the agents are told of")

@@ -73,6 +73,7 @@ def _context(desk: Desk, work: Work) -> Json:
         "record": {
             "library": memory.get("library", []),
             "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
+            "cited": _cited(memory, hypothesis),
             "tried": _tried(desk, memory, hypothesis, work),
         },
         "branch": {
@@ -82,6 +83,13 @@ def _context(desk: Desk, work: Work) -> Json:
         },
         "request": {"count": work.count, "step": work.step},
     }
+
+
+def _cited(memory: Json, hypothesis: Json) -> list[Json]:
+    """Return the past factors that the hypothesis names by id."""
+    shown = ("id", "text", "t", "rank_ic", "turnover", "weaknesses")
+    said = str(hypothesis.get("statement", ""))
+    return [{k: row.get(k) for k in shown} for row in memory.get("factors", []) if row["id"] in said]
 
 
 def _critique(desk: Desk, work: Work) -> Json | None:

@@ -9,17 +9,21 @@ from .critic import TOOLS
 from .marks import Mark
 from .protocols import Desk, Json
 
+TURNS = 5
+"""How often one gate may choose again after refusals that cost no trial."""
+
 Alike = Callable[[Mark, Mark], bool]
 """Tells whether two scored formulas say nearly the same."""
 
 
 @dataclass(frozen=True)
 class Purse:
-    """What a gate may spend: trials now, and whether this is the close."""
+    """What a gate may spend: trials now, down to a floor of trials left; the bar for |t|; whether this is the close."""
 
     trials: int
-    closing: bool
+    floor: int
     bar: float
+    closing: bool
 
 
 async def budget(desk: Desk, key: str) -> Json:
@@ -52,7 +56,7 @@ async def submit(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
     if not chosen:
         return {"verdicts": []}
     box = desk.tools.held_by("eval", TOOLS)
-    arguments = {"items": [{"id": mark.id} for mark in chosen], "key": key}
+    arguments = {"ids": [mark.id for mark in chosen], "key": key}
     return await desk.once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
 
 
@@ -64,21 +68,33 @@ async def submit_set(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
 
 
 async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: Purse, key: str) -> list[Mark]:
-    """Send the best to the gate and return what was sent singly.
+    """Send the best to the gate and return what was sent singly; what was refused without a look frees its trial.
 
     At the close the best single factor goes first and the set second: the levels that the stream of trials leaves
     fall with every look, so the strongest claims must be made first.
     """
     alike = likeness(desk)
-    worthy = [mark for mark in marks if abs(mark.t) >= purse.bar]
-    group = members(worthy, desk.config.set_size, alike) if purse.closing else []
-    with_set = len(group) >= 2 and purse.trials > 0
-    chosen = choose(worthy, sent, purse.trials - with_set, alike)
-    await submit(desk, chosen[:1], f"{key}/first")
-    if with_set:
+    strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
+    worthy = [mark for mark in strong if mark.t * direction(desk, mark) > 0]
+    group = members(strong, desk.config.set_size, alike) if purse.closing else []
+    now: list[Mark] = []
+    if len(group) >= 2 and purse.trials > 0:
+        now += choose(worthy, sent, min(1, purse.trials - 1), alike)
+        await submit(desk, now, f"{key}/first")
         await submit_set(desk, group, f"{key}/set")
-    await submit(desk, chosen[1:], f"{key}/rest")
-    return chosen
+    for turn in range(TURNS):
+        free = int((await budget(desk, f"{key}/t{turn}"))["trials_left"]) - purse.floor
+        chosen = choose(worthy, [*sent, *now], free, alike)
+        if not chosen:
+            break
+        await submit(desk, chosen, f"{key}/t{turn}")
+        now += chosen
+    return now
+
+
+def direction(desk: Desk, mark: Mark) -> int:
+    """Return the direction that a formula's hypothesis claims; the gate refuses what shows the other."""
+    return int((desk.journal.read("hypothesis", mark.branch) or {}).get("direction", 1))
 
 
 def likeness(desk: Desk) -> Alike:

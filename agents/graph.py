@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from . import critic, factor, gate, idea
 from .marks import Mark, Work, finite, ranked
@@ -24,6 +23,9 @@ ELITE = 60
 BEST = 6
 PER_BRANCH = 3
 """How many formulas the state remembers: of the whole campaign, of a branch, and of a branch in the campaign's list."""
+
+BEYOND_REPAIR = ("duplicate", "budget")
+"""Refusals that no other spelling of the formula would cure."""
 
 Marks = list[list[Any]]
 """Marks as the checkpoint stores them: lists of t, id and key."""
@@ -115,7 +117,7 @@ async def score_node(desk: Desk, state: State) -> State:
         marks = [Mark(finite(s["sheet"].get("t")) or 0.0, s["id"], s["key"]) for s in scored if s["ok"]]
         quota[branch] -= len(marks)
         best[branch] = freeze(ranked([*marked(best.get(branch, [])), *marks], BEST))
-        refused[branch] = [s["key"] for s in scored if not s["ok"] and s.get("stage") != "duplicate"]
+        refused[branch] = [s["key"] for s in scored if not s["ok"] and s.get("stage") not in BEYOND_REPAIR]
     elite = ranked([*marked(state["elite"]), *(m for b in best for m in marked(best[b])[:PER_BRANCH])], ELITE)
     desk.progress(
         "scored", {"round": state["round"], "step": state["step"], "best_t": abs(elite[0].t) if elite else None}
@@ -154,20 +156,23 @@ async def gate_node(desk: Desk, state: State) -> State:
     sent = marked(state["sent"])
     closing = bool(state["round"] >= desk.config.rounds or left["evaluations_left"] <= 0 or state["ended"])
     closing = closing or not state["quota"]
-    purse = allowance(desk, state, int(left["trials_left"]), closing)
+    purse = allowance(desk, state, left, closing)
     chosen = await gate.spend(desk, marked(state["elite"]), sent, purse, key)
     desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in chosen], "closing": closing})
     return {"sent": freeze([*sent, *chosen]), "finished": closing}
 
 
-def allowance(desk: Desk, state: State, trials_left: int, closing: bool) -> gate.Purse:
+def allowance(desk: Desk, state: State, left: Json, closing: bool) -> gate.Purse:
     """Return what this round's gate may spend; unspent trials of earlier rounds stay available, one is kept for the set."""
     config = desk.config
-    reserve = 0 if closing or config.set_size < 2 else 1
+    trials_left = int(left["trials_left"])
+    spent = int((desk.journal.read("budget", "r01/start") or left)["trials_left"]) - trials_left
+    with_set = config.set_size >= 2
     rounds = config.rounds if closing else state["round"]
-    due = config.trials_per_round * rounds - len(state["sent"]) + (closing and config.set_size >= 2)
+    due = config.trials_per_round * rounds + (closing and with_set) - spent
+    trials = max(0, min(due, trials_left - (with_set and not closing)))
     bar = config.min_search_t if closing else max(config.min_search_t, config.early_search_t)
-    return gate.Purse(max(0, min(due, trials_left - reserve)), closing, bar)
+    return gate.Purse(trials, trials_left - trials, bar, closing)
 
 
 def after_idea(desk: Desk, state: State) -> Any:
@@ -296,5 +301,4 @@ async def run_graph(desk: Desk, checkpoint_path: Path, thread_id: str, resume: b
             await compiled.ainvoke(START_STATE, config, durability="sync")
         elif (await compiled.aget_state(config)).next:
             await compiled.ainvoke(None, config, durability="sync")
-        state: State = (await compiled.aget_state(config)).values
-    return state
+        return cast("State", (await compiled.aget_state(config)).values)

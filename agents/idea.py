@@ -11,7 +11,8 @@ from .schemas import Ideas
 TOOLS = ("factors.recall", "market.search_fields")
 
 SHOWN = 30
-"""Past factors that the Idea agent reads; more would push out what matters."""
+SHOWN_HYPOTHESES = 100
+"""Past factors and hypotheses that the Idea agent reads; more would push out what matters."""
 
 
 async def recall(desk: Desk, round_key: str) -> Json:
@@ -32,8 +33,20 @@ def names(listed: Sequence[object]) -> list[str]:
 
 
 def language(memory: Json) -> Json:
-    """Return what every prompt says of the language: its operators and the fields of this market."""
-    return {"operators": memory.get("operators", []), "fields": names(memory.get("fields", []))}
+    """Return what every prompt says of the language: its operators, and the fields and groups of this market."""
+    return {
+        "operators": [_operator(item) for item in memory.get("operators", [])],
+        "fields": names(memory.get("fields", [])),
+        "groups": names(memory.get("groups", [])),
+    }
+
+
+def _operator(item: object) -> object:
+    """Return an operator as its signature and first sentence; its whole page would fill the prompt."""
+    if not isinstance(item, dict):
+        return item
+    lines = [line for line in str(item.get("doc", "")).splitlines() if line]
+    return f"{item.get('signature', item.get('name', ''))}: {lines[1] if len(lines) > 1 else ''}"
 
 
 async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str], str]:
@@ -61,7 +74,7 @@ def _context(desk: Desk, memory: Json, round_number: int, count: int) -> Json:
         "language": language(memory),
         "record": {
             "factors": memory.get("factors", [])[:SHOWN],
-            "hypotheses": memory.get("hypotheses", []),
+            "hypotheses": memory.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
             "library": memory.get("library", []),
         },
         "request": {"count": count, "round": round_number},

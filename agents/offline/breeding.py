@@ -1,0 +1,244 @@
+"""Typed changes of formulas: small steps, wraps, crossings, and the directed changes that a critique asks for.
+
+Every change works on the tree and answers a tree or None; whether it still has valid units is left to the parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from ...factors import OPERATORS, Node, parse, replace, walk
+from .mechanism import ACTIVITY, PRICES
+
+LADDER = (2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
+SMOOTHERS = ("ts_mean", "decay_linear", "ema")
+ACROSS = ("rank", "zscore", "demean")
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stock:
+    """What changes are made of: the fields and groups of the market, and other formulas to cross with."""
+
+    fields: tuple[str, ...]
+    groups: tuple[str, ...]
+    mates: tuple[Node, ...] = ()
+
+
+Change = Callable[[Node, Stock, np.random.Generator], Node | None]
+
+
+@cache
+def rolling() -> tuple[str, ...]:
+    """Return the operators of one panel and one window, which may stand for one another."""
+    found = []
+    for name, operator in OPERATORS.items():
+        kinds = [argument.kind for argument in operator.positional]
+        if operator.family == "time series" and kinds == ["panel", "window"]:
+            found.append(name)
+    return tuple(found)
+
+
+def pick(rng: np.random.Generator, items: Sequence[str]) -> str:
+    """Return one of the names."""
+    return items[int(rng.integers(len(items)))]
+
+
+def _place(node: Node, rng: np.random.Generator, fits: Callable[[Node], bool]) -> tuple[Path, Node] | None:
+    """Return a random place in the tree that fits, with its path."""
+    places = [(path, part) for path, part in walk(node) if fits(part)]
+    return places[int(rng.integers(len(places)))] if places else None
+
+
+def _window(rng: np.random.Generator, short: bool = False) -> float:
+    ladder = LADDER[1:6] if short else LADDER[1:-2]
+    return float(ladder[int(rng.integers(len(ladder)))])
+
+
+def _step_window(node: Node, rng: np.random.Generator, ways: Sequence[int]) -> Node | None:
+    found = _place(node, rng, lambda part: part.window > 0)
+    if found is None:
+        return None
+    path, part = found
+    at = int(np.argmin([abs(np.log(rung / part.window)) for rung in LADDER]))
+    to = min(max(at + int(rng.choice(list(ways))), 0), len(LADDER) - 1)
+    return replace(node, path, part.with_params(window=float(LADDER[to])))
+
+
+def nudge_window(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Move one window a step or two up or down."""
+    return _step_window(node, rng, (-2, -1, 1, 2))
+
+
+def shorten(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Shorten one window."""
+    return _step_window(node, rng, (-3, -2, -1))
+
+
+def lengthen(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Lengthen one window."""
+    return _step_window(node, rng, (1, 2, 3))
+
+
+def swap_field(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Read another field, mostly one of the same kind."""
+    found = _place(node, rng, lambda part: part.op == "field")
+    if found is None:
+        return None
+    path, part = found
+    kind = next((kind for kind in (PRICES, ACTIVITY) if part.name in kind), ())
+    near = [name for name in kind if name in stock.fields and name != part.name]
+    others = [name for name in stock.fields if name != part.name]
+    choices = near if near and rng.random() < 0.7 else others
+    return replace(node, path, part.__class__("field", name=pick(rng, choices))) if choices else None
+
+
+def swap_operator(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Put another operator of the same shape in place of one."""
+    shapes = (rolling(), ACROSS, ("add", "sub", "mul", "div"), ("ts_corr", "ts_cov", "ts_beta"), ("max", "min"))
+    found = _place(node, rng, lambda part: any(part.op in shape for shape in shapes) and len(part.args) <= 2)
+    if found is None:
+        return None
+    path, part = found
+    shape = next(shape for shape in shapes if part.op in shape)
+    window = {"window": part.param("window", 0.0)} if part.window else {}
+    other = Node(pick(rng, [name for name in shape if name != part.op]), part.args, tuple(window.items()))
+    return replace(node, path, other)
+
+
+def wrap(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Put one more step around a part: over time, across stocks, or against its own past."""
+    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+    if found is None:
+        return None
+    path, part = found
+    kind = rng.random()
+    if kind < 0.5:
+        outer = Node(pick(rng, rolling()), (part,), (("window", _window(rng)),))
+    elif kind < 0.7:
+        outer = Node("rank", (part,))
+    elif kind < 0.85:
+        mean = Node(pick(rng, SMOOTHERS), (part,), (("window", _window(rng)),))
+        outer = Node(pick(rng, ("div", "sub")), (part, mean))
+    else:
+        outer = Node(pick(rng, ("abs", "sign", "log")), (part,))
+    return replace(node, path, outer)
+
+
+def hoist(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Drop one step: a part takes the place of the step around it."""
+    found = _place(node, rng, lambda part: any(arg.op not in ("number", "group") for arg in part.args))
+    if found is None:
+        return None
+    path, part = found
+    inner = [arg for arg in part.args if arg.op not in ("number", "group")]
+    return replace(node, path, inner[int(rng.integers(len(inner)))])
+
+
+def graft(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Put a part of another formula, or a fresh block, in place of a part."""
+    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+    return replace(node, found[0], _donor(stock, rng)) if found else None
+
+
+def attach(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Join the formula, or a part of it, with a block."""
+    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+    if found is None:
+        return None
+    path, part = found
+    block = _donor(stock, rng)
+    kind = rng.random()
+    if kind < 0.4:
+        joined = Node(pick(rng, ("mul", "add", "sub")), (Node("rank", (part,)), Node("rank", (block,))))
+    elif kind < 0.75:
+        joined = Node(pick(rng, ("div", "mul", "sub", "add")), (part, block))
+    else:
+        joined = Node(pick(rng, ("ts_corr", "ts_cov")), (part, block), (("window", _window(rng)),))
+    return replace(node, path, joined)
+
+
+def _donor(stock: Stock, rng: np.random.Generator) -> Node:
+    """Return a part of a mate, or a block of one field."""
+    if stock.mates and rng.random() < 0.35:
+        mate = stock.mates[int(rng.integers(len(stock.mates)))]
+        found = _place(mate, rng, lambda part: part.op not in ("number", "group") and part.size <= 6)
+        if found:
+            return found[1]
+    leaf = Node("field", name=pick(rng, stock.fields))
+    return leaf if rng.random() < 0.3 else Node(pick(rng, rolling()), (leaf,), (("window", _window(rng)),))
+
+
+def smooth(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Average the formula, or a part of it, over some days."""
+    path: Path = ()
+    if rng.random() < 0.3:
+        found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+        path = found[0] if found else ()
+    part = dict(walk(node))[path]
+    return replace(node, path, Node(pick(rng, SMOOTHERS), (part,), (("window", _window(rng, short=True)),)))
+
+
+def neutralise(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Compare within groups where there are groups; else set the ranks of what may hide in it against it."""
+    if stock.groups and rng.random() < 0.6:
+        by = Node("group", name=pick(rng, stock.groups))
+        return Node(pick(rng, ("group_rank", "group_demean", "group_zscore")), (node, by))
+    hidden = parse(pick(rng, ("ts_std(returns, 60)", "ts_mean(close * volume, 60)", "ts_mean(returns, 120)"))).root
+    ranks = Node("rank", (node,)), Node("rank", (hidden,))
+    return Node(pick(rng, ("sub", "add", "mul")), ranks)
+
+
+def condition(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Weigh the formula by how active its mechanism is."""
+    texts = ("ts_zscore(volume, 20)", "ts_std(returns, 20)", "ts_mean(high / low, 10)", "ts_rank(volume, 60)")
+    active = Node("rank", (parse(pick(rng, texts)).root,))
+    return Node("mul", (Node("sub", (Node("rank", (node,)), Node("number", value=0.5))), active))
+
+
+def combine(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Join the ranks of the formula and of a mate."""
+    if not stock.mates:
+        return None
+    mate = stock.mates[int(rng.integers(len(stock.mates)))]
+    return Node(pick(rng, ("add", "sub", "mul")), (Node("rank", (node,)), Node("rank", (mate,))))
+
+
+def invert(node: Node, _stock: Stock, _rng: np.random.Generator) -> Node | None:
+    """Turn the sign."""
+    return node.args[0] if node.op == "neg" else Node("neg", (node,))
+
+
+LOCAL: tuple[tuple[Change, float], ...] = (
+    (nudge_window, 2.0),
+    (swap_field, 1.5),
+    (swap_operator, 2.0),
+    (wrap, 1.5),
+    (hoist, 1.5),
+    (graft, 1.5),
+    (attach, 1.5),
+)
+"""Undirected changes with their weights."""
+
+DIRECTED: dict[str, Change] = {
+    "smooth": smooth,
+    "neutralise": neutralise,
+    "shorten": shorten,
+    "lengthen": lengthen,
+    "condition": condition,
+    "swap_field": swap_field,
+    "combine": combine,
+    "invert": invert,
+    "simplify": hoist,
+}
+"""The change that each operator of a critique asks for."""
+
+
+def local(rng: np.random.Generator) -> Change:
+    """Return an undirected change."""
+    weights = np.array([weight for _, weight in LOCAL])
+    return LOCAL[int(rng.choice(len(LOCAL), p=weights / weights.sum()))][0]

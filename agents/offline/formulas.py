@@ -1,0 +1,213 @@
+"""The offline Factor agent: skeletons first, then a climb from the best formulas along the critique."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...factors import Expression, FactorError, Node, parse, render, sample
+from .breeding import DIRECTED, Stock, invert, local
+from .mechanism import Mechanism, by_name, draw
+from .reading import Context, Json
+
+LARGEST = 16
+DEEPEST = 7
+MOST_NUMBERS = 6
+TRIES = 60
+WEAK_T = 2.0
+DIRECTED_SHARE = 0.4
+ELITE_SHARE = 0.2
+DECAY = 0.6
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A measured formula to start from."""
+
+    expression: Expression
+    t: float
+
+
+@dataclass
+class Nest:
+    """The formulas of one reply; refuses what is tried, too large, or off the hypothesis' fields."""
+
+    context: Context
+    claimed: frozenset[str]
+    known: set[Node]
+    ids: set[str]
+    kept: list[Json] = field(default_factory=list)
+
+    def offer(self, text: str, rationale: str, intent: str) -> bool:
+        """Keep a formula if it is readable, new and about the hypothesis."""
+        expression = self.read(text)
+        if expression is None or not self._fits(expression) or not self._new(expression, intent):
+            return False
+        self.known.add(expression.core)
+        self.ids.add(expression.id)
+        self.kept.append({"text": expression.text, "rationale": rationale[:1_000], "intent": intent})
+        return True
+
+    def read(self, text: str) -> Expression | None:
+        """Return the formula, None where it cannot be read."""
+        try:
+            return parse(text, fields=self.context.fields, groups=self.context.groups)
+        except FactorError:
+            return None
+
+    def _fits(self, expression: Expression) -> bool:
+        strange = [name for name in expression.fields if name not in self.claimed]
+        small = expression.size <= LARGEST and expression.depth <= DEEPEST and expression.constants <= MOST_NUMBERS
+        return small and 2 * len(strange) <= len(expression.fields)
+
+    def _new(self, expression: Expression, intent: str) -> bool:
+        if intent == "invert":
+            return expression.id not in self.ids
+        return expression.core not in self.known
+
+
+def propose_formulas(context: Context) -> Json:
+    """Return formulas for one hypothesis: repaired ones where some were refused, else a mix by the step."""
+    nest = _nest(context)
+    if context.task == "repair":
+        _repair(context, nest)
+    else:
+        _climb(context, nest)
+    _fill(context, nest)
+    return {"candidates": nest.kept[: context.count]}
+
+
+def _nest(context: Context) -> Nest:
+    claimed = frozenset(str(name) for name in context.part("hypothesis").get("fields", [])) or frozenset(context.fields)
+    nest = Nest(context, claimed | set(context.groups), set(), set())
+    texts = [str(text) for text in context.rows("record", "tried")]
+    rows = [*context.rows("record", "elite"), *context.rows("record", "library"), *context.rows("branch", "parents")]
+    rows += [*context.rows("branch", "refused"), *context.rows("record", "cited")]
+    for text in [*texts, *(str(row.get("text", "")) for row in rows if isinstance(row, dict))]:
+        expression = nest.read(text)
+        if expression is not None:
+            nest.known.add(expression.core)
+            nest.ids.add(expression.id)
+    return nest
+
+
+def _parents(nest: Nest, rows: Sequence[object]) -> list[Parent]:
+    """Return the formulas of some rows, strongest first."""
+    found = []
+    for row in rows:
+        expression = nest.read(str(row.get("text", ""))) if isinstance(row, dict) else None
+        if expression is not None and isinstance(row, dict):
+            found.append(Parent(expression, float(row.get("t") or 0.0)))
+    return sorted(found, key=lambda parent: (-abs(parent.t), parent.expression.id))
+
+
+def _climb(context: Context, nest: Nest) -> None:
+    """Offer changes of the best formulas; skeletons and sampled formulas where there is nothing worth changing."""
+    own = _parents(nest, [*context.rows("branch", "parents"), *context.rows("record", "cited")])
+    elite = _parents(nest, context.rows("record", "elite"))
+    best = abs(own[0].t) if own else 0.0
+    bred = context.count if best >= WEAK_T else context.count // 2 if own and context.step > 0 else 0
+    breeder = Breeder(context, nest, own, elite)
+    for _ in range(TRIES * context.count):
+        if len(nest.kept) >= bred:
+            return
+        breeder.breed()
+
+
+@dataclass(frozen=True)
+class Breeder:
+    """Changes measured formulas, along the critique where there is one."""
+
+    context: Context
+    nest: Nest
+    own: list[Parent]
+    elite: list[Parent]
+
+    def breed(self) -> bool:
+        """Offer one changed formula."""
+        rng = self.context.rng
+        pool = self.elite if self.elite and rng.random() < ELITE_SHARE else self.own
+        if not pool:
+            return False
+        parent = pool[_geometric(rng, len(pool))]
+        operator = self._operator()
+        change = DIRECTED[operator] if operator else local(rng)
+        changed = change(parent.expression.root, self._stock(), rng)
+        if changed is None:
+            return False
+        if operator != "invert":
+            changed = self._turned(changed, parent)
+        said = f"{operator or change.__name__} of {parent.expression.id} with t {parent.t:.1f}"
+        return self.nest.offer(render(changed), said, operator or "mutate")
+
+    def _operator(self) -> str:
+        """Return an operator of the critique for a share of the formulas, the first ones more often."""
+        rng = self.context.rng
+        critique = self.context.part("branch").get("critique") or {}
+        advised = [a["operator"] for a in critique.get("advice", []) if a.get("operator") in DIRECTED]
+        if not advised or rng.random() >= DIRECTED_SHARE:
+            return ""
+        return str(advised[_geometric(rng, len(advised))])
+
+    def _stock(self) -> Stock:
+        fields = [name for name in self.context.fields if name in self.nest.claimed] or list(self.context.fields)
+        mates = [parent.expression.root for parent in (*self.own, *self.elite)]
+        return Stock(tuple(fields), self.context.groups, tuple(mates))
+
+    def _turned(self, node: Node, parent: Parent) -> Node:
+        """Turn a child whose parent showed the opposite sign of what the hypothesis says."""
+        direction = int(self.context.part("hypothesis").get("direction", 1))
+        return (invert(node, self._stock(), self.context.rng) or node) if parent.t * direction < 0 else node
+
+
+def _geometric(rng: np.random.Generator, count: int) -> int:
+    """Return a position, earlier ones more often."""
+    weights = DECAY ** np.arange(count)
+    return int(rng.choice(count, p=weights / weights.sum()))
+
+
+def _repair(context: Context, nest: Nest) -> None:
+    """Answer each refused formula with a small change of it, or with a skeleton where it cannot be read."""
+    for row in context.rows("branch", "refused")[: context.count]:
+        wanted = len(nest.kept) + 1
+        expression = nest.read(str(row.get("text", ""))) if isinstance(row, dict) else None
+        parent = [Parent(expression, 0.0)] if expression is not None else []
+        breeder = Breeder(context, nest, parent, [])
+        for _ in range(TRIES if parent else 0):
+            if breeder.breed():
+                break
+        for text, said in _drawn(context):
+            if len(nest.kept) >= wanted:
+                break
+            nest.offer(text, said, "repair")
+
+
+def _fill(context: Context, nest: Nest) -> None:
+    """Offer skeletons, then sampled formulas, until there are enough."""
+    for text, said in _drawn(context):
+        if len(nest.kept) >= context.count:
+            return
+        nest.offer(text, said, "explore")
+
+
+def _drawn(context: Context) -> Iterator[tuple[str, str]]:
+    """Yield fresh formulas with a word on each: mostly skeletons of the mechanism, then typed random formulas."""
+    mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
+    if mechanism is not None:
+        yield from _skeletons(context, mechanism)
+    for _ in range(4 * TRIES):
+        yield sample(context.rng, fields=context.fields, max_size=9).text, "drawn at random from the grammar"
+    for name in context.fields:
+        for window in range(2, 250):
+            yield f"ts_rank({name}, {window})", "nothing else was new"
+
+
+def _skeletons(context: Context, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
+    """Yield draws of the mechanism's skeletons, each once before any comes again."""
+    names = [name for name in mechanism.fields if name in context.fields]
+    said = f"a skeleton of {mechanism.id}: {mechanism.statement}"
+    for _ in range(6):
+        for index in context.rng.permutation(len(mechanism.skeletons)):
+            yield draw(mechanism.skeletons[int(index)], names, context.rng), said

@@ -1,0 +1,92 @@
+"""The offline Idea agent: follow-ups of what was measured best, and mechanisms not tried yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..structure import overlap
+from .mechanism import Mechanism, by_name, mechanisms
+from .reading import Context, Json
+
+EXPLOIT = (0.0, 0.4, 0.6, 0.7, 0.8)
+"""Share of follow-ups by round, the last for all later ones."""
+PROMISING_T = 2.5
+UNLIKE = 0.6
+SURVEYS = 0.5
+MOST_FIELDS = 20
+
+
+def propose_ideas(context: Context) -> Json:
+    """Return hypotheses: exploit by following up, explore with what is untried, least tried first."""
+    count = context.count
+    share = EXPLOIT[min(int(context.part("request").get("round", 1)) - 1, len(EXPLOIT) - 1)]
+    follow = [_follow_up(context, row) for row in _worth_following(context, round(share * count))]
+    fresh = [_fresh(context, mechanism) for mechanism in _untried(context, count - len(follow))]
+    return {"hypotheses": [*follow, *fresh][:count]}
+
+
+def _worth_following(context: Context, count: int) -> list[Json]:
+    """Return the best formulas on record that differ in structure, the least followed up first among equals."""
+    rows = [row for row in context.rows("record", "factors") if isinstance(row, dict)]
+    strong = [row for row in rows if abs(float(row.get("t") or 0.0)) >= PROMISING_T]
+    strong.sort(key=lambda row: (-abs(float(row["t"])), str(row["id"])))
+    chosen: list[Json] = []
+    for row in strong:
+        if len(chosen) < count and all(overlap(row["text"], other["text"]) < UNLIKE for other in chosen):
+            chosen.append(row)
+    return chosen
+
+
+def _untried(context: Context, count: int) -> list[Mechanism]:
+    """Return mechanisms, least tried first and at random among those; the first rounds begin with surveys."""
+    names = (*context.fields, *context.groups)
+    tries: dict[str, int] = {}
+    for row in context.rows("record", "hypotheses"):
+        mechanism = str(row.get("mechanism", "")) if isinstance(row, dict) else ""
+        tries[mechanism] = tries.get(mechanism, 0) + 1
+    pool = [mechanism for mechanism in mechanisms() if mechanism.usable(names)]
+    order = context.rng.permutation(len(pool))
+    shuffled = [pool[int(index)] for index in order]
+    listed = sorted(shuffled, key=lambda mechanism: tries.get(mechanism.id, 0))
+    surveys = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
+    lead = surveys[: max(1, round(SURVEYS * count))] if count else []
+    return [*lead, *(mechanism for mechanism in listed if mechanism not in lead)][:count]
+
+
+def _fresh(context: Context, mechanism: Mechanism) -> Json:
+    fields = [name for name in mechanism.fields if name in context.fields]
+    return _hypothesis(context, mechanism, mechanism.statement, fields)
+
+
+def _follow_up(context: Context, row: Json) -> Json:
+    """Return a hypothesis that refines what a formula on record found, with the sign that it showed."""
+    base = by_name(_mechanism_of(context, row)) or mechanisms()[0]
+    agrees = float(row["t"]) * base.direction > 0
+    said = (
+        base.statement if agrees or base.survey else f"The reverse of what is usually said holds here: {base.statement}"
+    )
+    statement = f"{said} Follow-up of {row['id']}, whose order of stocks was among the strongest on record."
+    hypothesis = _hypothesis(context, base, statement, list(context.fields[:MOST_FIELDS]))
+    return {**hypothesis, "direction": 1 if float(row["t"]) > 0 else -1}
+
+
+def _mechanism_of(context: Context, row: Json) -> str:
+    if row.get("mechanism"):
+        return str(row["mechanism"])
+    rows: list[Any] = context.rows("record", "hypotheses")
+    return next((str(h["mechanism"]) for h in rows if isinstance(h, dict) and h.get("id") == row.get("hypothesis")), "")
+
+
+def _hypothesis(context: Context, mechanism: Mechanism, statement: str, fields: list[str]) -> Json:
+    horizon = int(context.part("market").get("horizon_days", 5))
+    return {
+        "mechanism": mechanism.id,
+        "statement": statement,
+        "who_is_on_the_other_side": mechanism.other_side,
+        "why_it_persists": mechanism.persists,
+        "direction": mechanism.direction,
+        "horizon_days": min(max(mechanism.horizon, -(-horizon // 5)), 5 * horizon),
+        "fields": fields,
+        "regime": mechanism.regime,
+        "refuted_by": "no formula of it reaches a t of 3 on the search window, or most show the opposite sign",
+    }

@@ -1,0 +1,91 @@
+"""Market mechanisms that the offline researcher knows, and the drawing of formulas from their skeletons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+WINDOWS = {
+    "lag": (1, 2, 3, 5),
+    "short": (3, 5, 8, 10),
+    "mid": (15, 20, 30, 40),
+    "long": (60, 90, 120, 180),
+    "any": (3, 5, 10, 20, 40, 60, 120),
+}
+PRICES = ("close", "open", "high", "low", "vwap")
+ACTIVITY = ("volume", "amount")
+SLOT = re.compile(r"\{(lag|short|mid|long|any|price|activity)(\d?)\}")
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One mechanism in words, with skeleton formulas; `needs` names fields or groups without which it is idle.
+
+    A survey claims little: it maps which building blocks order stocks by return at all.
+    """
+
+    id: str
+    statement: str
+    other_side: str
+    persists: str
+    regime: str
+    direction: int
+    horizon: int
+    fields: tuple[str, ...]
+    skeletons: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    survey: bool = False
+
+    def usable(self, names: Collection[str]) -> bool:
+        """Tell whether a market with these fields and groups can express the mechanism."""
+        return set(self.needs) <= set(names) and bool(set(self.fields) & set(names))
+
+
+@cache
+def mechanisms() -> tuple[Mechanism, ...]:
+    """Return all mechanisms, in the order of their file."""
+    rows: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "mechanisms.yaml").read_text(encoding="utf-8"))
+    return tuple(_mechanism(row) for row in rows)
+
+
+def _mechanism(row: dict[str, Any]) -> Mechanism:
+    lists = {name: tuple(row[name]) for name in ("fields", "skeletons", "needs") if name in row}
+    facts: dict[str, Any] = {**row, **lists}
+    return Mechanism(**facts)
+
+
+def by_name(name: str) -> Mechanism | None:
+    """Return a mechanism by its id, None where no such mechanism is known."""
+    return next((mechanism for mechanism in mechanisms() if mechanism.id == name), None)
+
+
+def draw(skeleton: str, names: Collection[str], rng: np.random.Generator) -> str:
+    """Return a formula: a skeleton with every slot drawn from windows and from the fields given.
+
+    The same slot is the same draw throughout; slots of one kind that differ by a digit differ in value where they can.
+    """
+    drawn: dict[str, str] = {}
+
+    def fill(match: re.Match[str]) -> str:
+        slot, kind = match.group(0), match.group(1)
+        if slot not in drawn:
+            used = {value for other, value in drawn.items() if other.startswith("{" + kind)}
+            choices = _choices(kind, names)
+            drawn[slot] = str(rng.choice([value for value in choices if value not in used] or choices))
+        return drawn[slot]
+
+    return SLOT.sub(fill, skeleton)
+
+
+def _choices(kind: str, names: Collection[str]) -> list[str]:
+    if kind in WINDOWS:
+        return [str(window) for window in WINDOWS[kind]]
+    listed = PRICES if kind == "price" else ACTIVITY
+    return [name for name in listed if name in names] or [listed[0]]

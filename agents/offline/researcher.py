@@ -1,0 +1,88 @@
+"""The offline researcher as a LiteLLM provider: it reads the same prompts as a language model and needs no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from .formulas import propose_formulas
+from .ideas import propose_ideas
+from .reading import Context, Json, read_context
+from .review import review
+
+NAME = "offline/researcher"
+DESCRIPTION = (
+    "offline/researcher: a heuristic, not a language model. It proposes from a list of market mechanisms with skeleton "
+    "formulas, changes formulas by fixed rules, and understands no text."
+)
+
+ANSWERS: Mapping[str, Callable[[Context], Json]] = {
+    "idea": propose_ideas,
+    "factor": propose_formulas,
+    "repair": propose_formulas,
+    "critique": review,
+}
+
+
+def answer(messages: Sequence[Mapping[str, Any]], seed: int) -> str:
+    """Return the reply to a conversation as JSON text; equal messages and seed, equal reply."""
+    context = read_context(messages, seed)
+    return json.dumps(ANSWERS[context.task](context), ensure_ascii=False, allow_nan=False)
+
+
+def tokens(text: str) -> int:
+    """Return about how many tokens a text is, four characters each, so that caps mean something offline too."""
+    return -(-len(text) // 4)
+
+
+def researcher() -> Any:
+    """Return the provider, a `litellm.CustomLLM`; built here so that nothing imports litellm before it is used."""
+    from litellm.llms.custom_llm import CustomLLM
+
+    class OfflineResearcher(CustomLLM):
+        """Answers completions by rule."""
+
+        def completion(self, *_: Any, **call: Any) -> Any:
+            """Return a completed response."""
+            return _filled(call)
+
+        async def acompletion(self, *_: Any, **call: Any) -> Any:
+            """Return a completed response."""
+            return _filled(call)
+
+        def streaming(self, *_: Any, **call: Any) -> Iterator[Any]:
+            """Yield the whole reply as one chunk."""
+            yield _chunk(call)
+
+        async def astreaming(self, *_: Any, **call: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+            """Yield the whole reply as one chunk."""
+            yield _chunk(call)
+
+    return OfflineResearcher()
+
+
+def _said(call: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the reply's text and the approximate tokens of the question."""
+    messages = call["messages"]
+    seed = int((call.get("optional_params") or {}).get("seed") or 0)
+    asked = sum(tokens(str(message.get("content") or "")) for message in messages)
+    return answer(messages, seed), asked
+
+
+def _filled(call: Mapping[str, Any]) -> Any:
+    import litellm
+
+    text, asked = _said(call)
+    response = call["model_response"]
+    response.model = NAME
+    response.choices[0].message.content = text
+    response.choices[0].finish_reason = "stop"
+    told = tokens(text)
+    response.usage = litellm.Usage(prompt_tokens=asked, completion_tokens=told, total_tokens=asked + told)
+    return response
+
+
+def _chunk(call: Mapping[str, Any]) -> Any:
+    text, _ = _said(call)
+    return {"text": text, "is_finished": True, "finish_reason": "stop", "usage": None, "index": 0, "tool_use": None}

@@ -1,0 +1,70 @@
+"""The offline critique: weaknesses from figures, and the changes that usually address them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .reading import Context, Json
+
+CURES = {
+    "turnover": ("smooth", "lengthen"),
+    "costs": ("smooth", "lengthen"),
+    "decay": ("shorten",),
+    "one_year": ("condition", "combine"),
+    "exposure": ("neutralise", "swap_field"),
+    "redundant": ("swap_field", "neutralise"),
+    "coverage": ("shorten",),
+    "weak": ("swap_field", "combine"),
+    "wrong_sign": ("invert",),
+    "slow": ("lengthen", "smooth"),
+    "fast": ("shorten",),
+    "large": ("simplify",),
+}
+MOST = 4
+HOPELESS_T = (0.0, 1.0, 1.5)
+"""The |t| that the best formula of a hypothesis must have passed after the first, the second, any later step."""
+
+
+def review(context: Context) -> Json:
+    """Return a critique of the best formulas of one hypothesis."""
+    listed = context.body.get("factors")
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    if not rows:
+        return {"weaknesses": [], "advice": [{"operator": "swap_field", "why": "nothing was measured"}], "keep": False}
+    best = rows[0]
+    found = _named(best) + _read(best, int(context.part("hypothesis").get("direction", 1)))
+    advice: dict[str, str] = {}
+    for weakness in found:
+        for operator in CURES.get(weakness["code"], ()):
+            advice.setdefault(operator, weakness["message"])
+    if len(rows) > 1:
+        advice.setdefault("combine", "two formulas of this hypothesis may be good for different reasons")
+    listed = [{"operator": operator, "why": why} for operator, why in advice.items()][:MOST]
+    strength = max(abs(float(row.get("t") or 0.0)) for row in rows)
+    return {"weaknesses": found, "advice": listed, "keep": strength >= HOPELESS_T[min(context.step, 2)]}
+
+
+def _named(row: Json) -> list[Json]:
+    """Return the weaknesses that a program named."""
+    listed: list[Any] = row.get("weaknesses") or []
+    return [{"code": str(w["code"])[:60], "message": str(w["message"])[:500]} for w in listed if isinstance(w, dict)][
+        :10
+    ]
+
+
+def _read(row: Json, direction: int) -> list[Json]:
+    """Return the weaknesses that the figures show."""
+    found = []
+    t = float(row.get("t") or 0.0)
+    if t * direction < 0:
+        found.append({"code": "wrong_sign", "message": f"t is {t:.1f}, the hypothesis says {direction:+d}"})
+    curve = {int(h): abs(float(v)) for h, v in (row.get("decay") or {}).items() if v is not None}
+    if curve and len(curve) > 1:
+        first, last = curve[min(curve)], curve[max(curve)]
+        if last > first:
+            found.append({"code": "slow", "message": "the order is stronger at the longest horizon"})
+        elif last < first / 2:
+            found.append({"code": "fast", "message": "the order is strongest at the shortest horizon"})
+    if len(str(row.get("text", ""))) > 120:
+        found.append({"code": "large", "message": "the formula is long"})
+    return found
