@@ -44,7 +44,8 @@ def read_table(path: Path) -> Table:
     """Read a Parquet or CSV file; what makes it unreadable as a whole is a PanelError with that one finding."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise unusable(path, f"a panel is a Parquet or a CSV file, not {suffix or 'a file without an extension'!r}")
+        found = f", not {suffix!r}" if suffix else "; this name has no extension"
+        raise unusable(path, f"a panel is a Parquet or a CSV file{found}")
     if not path.exists():
         raise unusable(path, "there is no such file", hint="Check the path; it is read relative to where you are.")
     if not path.is_file():

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from alphaloom.market import Panel, PanelError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from alphaloom.market import Panel, PanelError
 
 DAYS, NAMES = 4, 3
 FIELDS = ("open", "high", "low", "close", "volume", "eps")

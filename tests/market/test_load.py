@@ -1,0 +1,345 @@
+"""A file becomes the panel it describes, or a message with everything that is wrong in it."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+import pytest
+
+from alphaloom.market import Panel, PanelError, PanelSource, load_panel
+
+DATA = Path(os.environ.get("ALPHALOOM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+HEADER = "date,symbol,open,high,low,close,volume"
+GOOD = (
+    "2015-01-02,AAA,10,11,9,10.5,100",
+    "2015-01-02,BBB,20,21,19,20.5,200",
+    "2015-01-05,AAA,10,12,9,11,100",
+    "2015-01-05,BBB,20,21,19,,0",
+)
+HINT = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
+
+
+def write(folder: Path, *rows: str, header: str = HEADER, name: str = "prices.csv") -> Path:
+    path = folder / name
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def refused(path: Path, **source: object) -> list[str]:
+    """Return the lines that a person sees, without the first and the hint."""
+    with pytest.raises(PanelError) as error:
+        load_panel(PanelSource(path, **source))  # type: ignore[arg-type]
+    first, *lines, hint = str(error.value).splitlines()
+    assert hint == HINT
+    assert first.startswith(f"{path} cannot be used: ")
+    assert first.endswith(", and nothing was done with it.")
+    assert [f"  {finding}" for finding in error.value.findings] == lines
+    return [line.strip() for line in lines]
+
+
+def test_a_good_file_becomes_a_panel(tmp_path: Path) -> None:
+    panel = load_panel(PanelSource(write(tmp_path, *GOOD)))
+    assert panel.symbols == ("AAA", "BBB")
+    assert panel.dates.astype(str).tolist() == ["2015-01-02", "2015-01-05"]
+    np.testing.assert_array_equal(panel.fields["close"], [[10.5, 20.5], [11.0, np.nan]])
+    assert panel.universe.tolist() == [[True, True], [True, False]]
+    assert panel.fields["returns"][1, 0] == pytest.approx(11 / 10.5 - 1)
+
+
+def test_parquet_and_csv_give_the_same_panel_whatever_the_types(tmp_path: Path) -> None:
+    path = write(tmp_path, *GOOD)
+    table = pa_csv.read_csv(path)
+    other = table.set_column(1, "Symbol", table["symbol"].dictionary_encode())
+    other = other.set_column(0, "DATE", other["date"].cast(pa.timestamp("ns"))).append_column(
+        "note", pa.array(["x"] * 4)
+    )
+    pa_parquet.write_table(other, tmp_path / "prices.parquet")
+    panel = load_panel(PanelSource(tmp_path / "prices.parquet"))
+    assert panel == load_panel(PanelSource(path))
+    assert "note: column ignored, it holds string, not numbers" in panel.notes
+
+
+def test_rows_may_come_by_symbol_or_by_date(tmp_path: Path) -> None:
+    by_symbol = write(tmp_path, *(GOOD[i] for i in (2 - 2, 2, 1, 3)), name="by_symbol.csv")
+    assert load_panel(PanelSource(by_symbol)) == load_panel(PanelSource(write(tmp_path, *GOOD)))
+
+
+def test_extra_numeric_columns_become_fields_and_others_are_named(tmp_path: Path) -> None:
+    rows = [f"{row},{index}.5,x,1,{index}" for index, row in enumerate(GOOD)]
+    panel = load_panel(PanelSource(write(tmp_path, *rows, header=f"{HEADER},eps,desk,returns,shares out")))
+    assert panel.fields["eps"].tolist() == [[0.5, 1.5], [2.5, 3.5]]
+    assert set(panel.fields) == {"open", "high", "low", "close", "volume", "returns", "eps"}
+    assert panel.notes[:3] == (
+        "desk: column ignored, it holds text",
+        "returns: column ignored, returns are computed from close",
+        "shares out: column ignored, a field's name is letters, digits and underscores",
+    )
+
+
+BAD_ROWS = {
+    "a duplicate": (
+        ["2015-01-05,AAA,1,1,1,1,1"],
+        ["row 5, date, symbol: (2015-01-05, AAA) is there twice, first in row 3"],
+    ),
+    "a negative price": (["2015-01-06,AAA,-1,1,1,1,1"], ["row 5, open: -1 is not a positive price"]),
+    "a zero price": (["2015-01-06,AAA,1,1,1,0,1"], ["row 5, close: 0 is not a positive price"]),
+    "a negative volume": (["2015-01-06,AAA,1,1,1,1,-7"], ["row 5, volume: -7 is below zero"]),
+    "high below low": (["2015-01-06,AAA,1,1,2.5,1,1"], ["row 5, high: 1 is below the low, 2.5"]),
+    "a date that goes back": (
+        ["2015-01-01,AAA,1,1,1,1,1"],
+        ["row 5, date: 2015-01-01 of AAA comes after 2015-01-05 (row 3): sort each symbol by date"],
+    ),
+    "a zoned date": (
+        ["2015-01-06T00:00:00Z,AAA,1,1,1,1,1"],
+        ["row 5, date: '2015-01-06T00:00:00Z' is zoned: a panel's dates are exchange days without a time zone"],
+    ),
+    "a time of day": (
+        ["2015-01-06 16:00,AAA,1,1,1,1,1"],
+        ["row 5, date: '2015-01-06 16:00' has a time of day; a row is a whole day"],
+    ),
+    "another date format": (
+        ["06/01/2015,AAA,1,1,1,1,1"],
+        ["row 5, date: '06/01/2015' is not a date: write it as 2015-12-31"],
+    ),
+    "no such day": (["2015-02-30,AAA,1,1,1,1,1"], ["row 5, date: '2015-02-30' is not a day of the calendar"]),
+    "no date": ([",AAA,1,1,1,1,1"], ["row 5, date: the cell is empty"]),
+    "no symbol": (["2015-01-06,,1,1,1,1,1"], ["row 5, symbol: the cell is empty"]),
+    "a symbol that is a missing value": (
+        ["2015-01-06,NaN,1,1,1,1,1"],
+        ["row 5, symbol: 'NaN' is a missing value written as text, not a symbol"],
+    ),
+    "white space": (["2015-01-06, AAA,1,1,1,1,1"], ["row 5, symbol: ' AAA' has white space around it"]),
+    "a wrong type": (["2015-01-06,AAA,ten,1,1,1,1"], ["row 5, open: 'ten' is not a number"]),
+    "an infinity": (["2015-01-06,AAA,inf,1,1,1,1"], ["row 5, open: 'inf' is not a number"]),
+    "a short row": (["2015-01-06,AAA,1"], ["row 5: 3 cells where the header has 7"]),
+    "a row after a short one": (
+        ["2015-01-06,AAA,1", "2015-01-07,AAA,1,1,1,0,1"],
+        ["row 5: 3 cells where the header has 7", "row 6, close: 0 is not a positive price"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_a_bad_row_is_named_with_its_column_and_value(tmp_path: Path, case: str) -> None:
+    rows, lines = BAD_ROWS[case]
+    assert refused(write(tmp_path, *GOOD, *rows)) == lines
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", "null", "-", "N/A"])
+def test_a_missing_value_written_as_text_is_named(tmp_path: Path, text: str) -> None:
+    lines = refused(write(tmp_path, *GOOD, f"2015-01-06,AAA,1,1,1,{text},1"))
+    what = "it is text, not a number: leave the cell empty where a value is missing"
+    assert lines == [f"row 5, close: {text!r}: {what}"]
+
+
+def test_every_finding_is_said_at_once(tmp_path: Path) -> None:
+    rows = ["2015-01-05,AAA,-1,1,2,1,1", "2015-01-06T00:00:00+01:00,BBB,1,1,1,x,1", "2015-01-01,CCC,1,1,1,1,1,1"]
+    path = write(tmp_path, *GOOD, *rows)
+    sectors = write(tmp_path, "AAA,Tech", header="symbol,sector", name="sectors.csv")
+    assert len(refused(path, sectors=sectors, as_of=date(2015, 1, 2))) == 10
+
+
+def test_a_long_list_is_cut_and_counted(tmp_path: Path) -> None:
+    rows = [f"2016-01-{day:02d},{name},0,1,1,1,1" for day in range(1, 31) for name in ("AAA", "BBB")]
+    lines = refused(write(tmp_path, *rows))
+    assert len(lines) == 21
+    assert lines[-1] == "open: and 40 more rows like these, the last is row 60"
+    with pytest.raises(PanelError, match="60 findings, and nothing was done with it"):
+        load_panel(PanelSource(tmp_path / "prices.csv"))
+
+
+def test_dates_after_the_as_of_date_are_named(tmp_path: Path) -> None:
+    lines = refused(write(tmp_path, *GOOD), as_of=date(2015, 1, 2))
+    assert lines == [f"row {row}, date: 2015-01-05 is after the as-of date, 2015-01-02" for row in (3, 4)]
+    assert load_panel(PanelSource(tmp_path / "prices.csv", as_of=date(2015, 1, 5))).days == 2
+
+
+def test_missing_columns_are_named_with_what_was_probably_meant(tmp_path: Path) -> None:
+    path = write(tmp_path, "2015-01-02,AAA,1,1,1", header="date,ticker,open,low,adj_close")
+    assert refused(path) == [
+        "symbol: the column is missing; rename 'ticker' to 'symbol' if that is it",
+        "high: the column is missing",
+        "close: the column is missing; rename 'adj_close' to 'close' if that is it",
+        "volume: the column is missing",
+    ]
+    lines = refused(write(tmp_path, "2015-01-02;AAA", header="date;symbol"))
+    assert lines[-1] == "the whole header is one column: separate the columns with commas"
+
+
+def test_one_symbol_is_no_panel(tmp_path: Path) -> None:
+    what = "'AAA' is the only symbol; a panel compares names on the same day and needs at least two"
+    assert refused(write(tmp_path, GOOD[0], GOOD[2])) == [f"symbol: {what}"]
+
+
+def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
+    assert refused(write(tmp_path)) == ["the file has no rows"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("prices.csv", b"", "{path}: the file is empty."),
+        ("prices.csv", b"date,symbol\n\xff\xfe,A\n", "{path}: it cannot be read as CSV: "),
+        ("prices.parquet", b"nonsense", "{path}: it cannot be read as Parquet: "),
+        ("prices.parquet", b"", "{path}: it cannot be read as Parquet: "),
+        ("prices.xlsx", b"", "{path}: a panel is a Parquet or a CSV file, not '.xlsx'."),
+        ("prices", b"", "{path}: a panel is a Parquet or a CSV file; this name has no extension."),
+        ("absent.csv", None, "{path}: there is no such file."),
+    ],
+)
+def test_an_unreadable_file_is_named(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(PanelError) as error:
+        load_panel(PanelSource(path))
+    assert str(error.value).startswith(message.format(path=path))
+    assert len(error.value.findings) == 1
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").mkdir()
+    with pytest.raises(PanelError, match="this is not a file"):
+        load_panel(PanelSource(tmp_path / "prices.csv"))
+
+
+def parquet(folder: Path, **columns: pa.Array) -> Path:
+    good: dict[str, pa.Array] = {
+        "date": pa.array([date(2015, 1, 2)] * 2),
+        "symbol": pa.array(["AAA", "BBB"]),
+        **{name: pa.array([1.0, 2.0]) for name in ("open", "high", "low", "close", "volume")},
+    }
+    pa_parquet.write_table(pa.table({**good, **columns}), folder / "prices.parquet")
+    return folder / "prices.parquet"
+
+
+def test_wrong_column_types_are_named(tmp_path: Path) -> None:
+    zoned = pa.array([0, 0], pa.timestamp("ns", "UTC"))
+    lines = refused(parquet(tmp_path, date=zoned, symbol=pa.array([1, 2]), open=pa.array(["1", "NaN"]), low=zoned))
+    zone = "is zoned (UTC), as is the whole column: a panel's dates are exchange days without a time zone"
+    assert lines[:4] == [
+        f"row 1, date: 1970-01-01 00:00:00+00:00 {zone}",
+        "symbol: the column holds int64, not text (leading zeros of a code would be lost)",
+        "open: the column holds string, not numbers: store it as float",
+        "row 2, open: 'NaN': it is text, not a number: leave the cell empty where a value is missing",
+    ]
+    assert "low: the column holds timestamp[ns, tz=UTC], not numbers" in lines
+    assert refused(parquet(tmp_path, date=pa.array([1.5, 2.5]))) == ["date: the column holds double, not dates"]
+    empty = pa.array([None, None], pa.float64())
+    assert refused(parquet(tmp_path, close=empty)) == ["close: the column holds no number at all"]
+    late = pa.array([0, 3_600_000], pa.timestamp("ms"))
+    assert refused(parquet(tmp_path, date=late)) == [
+        "row 2, date: 1970-01-01 01:00:00 has a time of day; a row is a whole day"
+    ]
+    wild = pa.array([1.0, np.inf])
+    assert refused(parquet(tmp_path, volume=wild)) == ["row 2, volume: inf is not finite"]
+
+
+def test_sectors_become_groups(tmp_path: Path) -> None:
+    rows = ["BBB,Oil,Wells", "AAA,Tech,", "ZZZ,Tech,Chips"]
+    sectors = write(tmp_path, *rows, header="symbol,sector,sub_industry", name="sectors.csv")
+    panel = load_panel(PanelSource(write(tmp_path, *GOOD), sectors=sectors))
+    assert [panel.group_labels["sector"][code] for code in panel.groups["sector"]] == ["Tech", "Oil"]
+    assert panel.groups["industry"].tolist() == [-1, 0]
+    assert "industry: 1 of 2 names have none" in panel.notes
+
+
+def test_bad_sectors_are_named_with_the_row_of_either_file(tmp_path: Path) -> None:
+    sectors = write(tmp_path, "AAA,Tech", "AAA,Oil", header="symbol,sector", name="sectors.csv")
+    assert refused(write(tmp_path, *GOOD), sectors=sectors) == [
+        "row 2, symbol: 'BBB' is not in sectors.csv",
+        "row 2, sectors.csv symbol: 'AAA' is there twice",
+    ]
+    nameless = write(tmp_path, "AAA,Tech", header="symbol,branch", name="sectors.csv")
+    assert "sectors.csv sector: the column is missing" in refused(tmp_path / "prices.csv", sectors=nameless)
+    with pytest.raises(PanelError, match=r"gone\.csv: there is no such file"):
+        load_panel(PanelSource(tmp_path / "prices.csv", sectors=tmp_path / "gone.csv"))
+
+
+def test_derived_fields_are_computed_and_stamped(tmp_path: Path) -> None:
+    derive = {"vwap": "typical", "amount": "close * volume"}
+    panel = load_panel(PanelSource(write(tmp_path, *GOOD), derive=derive))
+    assert panel.fields["vwap"][0, 0] == pytest.approx((11 + 9 + 10.5) / 3)
+    assert panel.fields["amount"][0, 1] == 20.5 * 200
+    assert panel.notes[:2] == ("vwap: typical", "amount: close*volume")
+
+
+def test_quoted_prices_can_be_adjusted_by_the_factor_of_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, *(f"{row},0.5" for row in GOOD), header=f"{HEADER},adj_factor")
+    panel = load_panel(PanelSource(path, derive={"prices": "adj_factor"}))
+    assert (panel.fields["close"][0, 0], panel.fields["close_raw"][0, 0]) == (5.25, 10.5)
+    assert panel.notes == ("prices: adj_factor",)
+
+
+@pytest.mark.parametrize(
+    ("derive", "message"),
+    [
+        (
+            {"vwap": "mean"},
+            "derive.vwap: this derivation is not known (got vwap: mean); "
+            "allowed: prices: adj_factor, vwap: typical, amount: close*volume",
+        ),
+        ({"prices": "adj_factor"}, "derive.prices: the file has no column 'adj_factor'\nLeave out the derivation."),
+        ({"amount": "close*volume"}, "derive.amount: the file has a column 'amount'\nLeave out the derivation."),
+    ],
+)
+def test_an_impossible_derivation_is_refused(tmp_path: Path, derive: dict[str, str], message: str) -> None:
+    path = write(tmp_path, *(f"{row},1" for row in GOOD), header=f"{HEADER},amount")
+    with pytest.raises(PanelError) as error:
+        load_panel(PanelSource(path, derive=derive))
+    assert str(error.value) == message
+
+
+def long_panel(folder: Path, days: int, tweak: dict[tuple[int, str], float], vanishes: int = 10_000) -> Panel:
+    dates = np.arange("2015-01-01", "2016-12-31", dtype="datetime64[D]")[:days]
+    rows = []
+    for day, label in enumerate(dates):
+        for name in ("AAA", "BBB"):
+            close = tweak.get((day, name), 10.0)
+            if name == "AAA" or day < vanishes:
+                rows.append(f"{label},{name},10,{max(close, 11)},9,{close},100")
+    return load_panel(PanelSource(write(folder, *rows)))
+
+
+def test_what_looks_wrong_and_may_be_right_is_noted_and_not_changed(tmp_path: Path) -> None:
+    panel = long_panel(tmp_path, 260, {(5, "BBB"): 19.0, (9, "AAA"): 8.0})
+    assert panel.notes == (
+        "survivorship suspected: all 2 names still trade on the last day, so names that vanished are missing; "
+        "size and past returns look better than they were",
+        "no close_raw: if these prices are adjusted backwards, a price level (close, close*volume) knows later "
+        "splits and dividends; ratios and returns do not",
+        "bad ticks suspected (a move above 40 % that is gone the next day): BBB 2015-01-06; nothing was changed",
+        "open or close outside low to high: AAA 2015-01-10; nothing was changed",
+    )
+    assert panel.fields["close"][5, 1] == 19.0
+
+
+def test_a_panel_whose_names_vanish_is_not_suspected(tmp_path: Path) -> None:
+    assert not [note for note in long_panel(tmp_path, 260, {}, vanishes=200).notes if "survivorship" in note]
+    assert not [note for note in long_panel(tmp_path, 30, {}).notes if "survivorship" in note]
+
+
+def test_real_prices_load(tmp_path: Path) -> None:
+    path = DATA / "us_sp500_2008_2017.parquet"
+    if not path.exists():
+        pytest.skip("the S&P 500 sample is not on this machine; set ALPHALOOM_DATA to its folder")
+    panel = load_panel(PanelSource(path, sectors=DATA / "us_sp500_sectors.parquet"))
+    assert (panel.days, panel.names, int(panel.universe.sum())) == (2518, 494, 1_168_211)
+    assert len(panel.group_labels["sector"]) == 11
+    assert panel.notes[1].startswith("survivorship suspected: all 494 names")
+
+
+def test_a_real_panel_with_names_that_vanish_loads(tmp_path: Path) -> None:
+    path = DATA / "us_crawl_top1500_2015_2017.parquet"
+    if not path.exists():
+        pytest.skip("the crawled sample is not on this machine; set ALPHALOOM_DATA to its folder")
+    panel = load_panel(PanelSource(path, derive={"prices": "adj_factor"}))
+    assert (panel.days, panel.names, int(panel.universe.sum())) == (513, 1500, 725_789)
+    assert not [note for note in panel.notes if "survivorship" in note]
+    assert [note for note in panel.notes if note.startswith("bad ticks suspected")]
