@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .digest import JSON, canonical_json, digest
 from .errors import AlphaloomError, LedgerConflict, LedgerError, RunLocked, SettingsError, UnknownRun, WorkspaceError
+from .journal import Journal
+from .objects import write_whole
 from .records import (
     Attempt,
     Boundaries,
@@ -36,6 +38,7 @@ __all__ = [
     "Boundaries",
     "Evaluation",
     "Event",
+    "Journal",
     "Ledger",
     "LedgerConflict",
     "LedgerError",
@@ -54,6 +57,7 @@ __all__ = [
     "canonical_json",
     "digest",
     "read_settings",
+    "write_whole",
 ]
 
 

@@ -51,6 +51,11 @@ class Runs:
             if last[0] != status:
                 connection.execute(_ADD_STATUS, (run, self._now(), status))
 
+    def require(self, run: str) -> None:
+        """Raise `UnknownRun` unless a run with exactly this id was started."""
+        if not self._database.rows("SELECT 1 FROM runs WHERE id = ?", (run,)):
+            raise unknown(run, [each.id for each in self.all()], [], self._folder)
+
     def all(self) -> list[Run]:
         """Return every run, oldest first."""
         rows = self._database.rows(_ALL)

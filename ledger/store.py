@@ -111,6 +111,10 @@ class Ledger:
         """Return the run called `latest`, by an id, by the start of one id, or by its folder; else `UnknownRun`."""
         return self._runs.find(str(name))
 
+    def require(self, run: str) -> None:
+        """Raise `UnknownRun` unless a run with exactly this id was started."""
+        self._runs.require(run)
+
     def finish_run(self, run: str, status: str) -> None:
         """Record how a run ended."""
         self._runs.finish(run, status)

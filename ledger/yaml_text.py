@@ -74,7 +74,7 @@ def parse_text(body: str, source: str) -> Text:
         node = loader.get_single_node()
         if node is not None:
             _survey(node, (), text, set())
-            text.value = loader.construct_document(node)
+            text.value = {} if text.mistakes else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         raise _broken(error, source) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:

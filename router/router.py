@@ -82,6 +82,8 @@ class Router:
 
         Raises
         ------
+        UnknownRun
+            If the task's run was never started.
         NoModel
             If no configured model can take the task, or its key is missing.
         Confidential
@@ -106,7 +108,7 @@ class Router:
                 return self._reply(read_reply(answer, task.schema), calls, cached=not sent)
             except Misfit as error:
                 misfit = error
-            messages = (*messages, Message("assistant", answer.text), Message("user", complaint(misfit)))
+            messages = (*messages, Message("assistant", answer.text or "(nothing)"), Message("user", complaint(misfit)))
         raise ReplyRefused(
             f"{calls[-1].model} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{misfit}",
             field=f"{task.role}/{task.intent}",
@@ -213,8 +215,12 @@ class Router:
         return Answer(body["text"], body["finish"], call.tokens_in, call.tokens_out, call.model, call.attempts)
 
     def _account(self, run: str) -> Account:
-        """Return a run's account; what it had spent before is read from the ledger."""
+        """Return a run's account; what it had spent before is read from the ledger.
+
+        A run that was never started is refused here, before a call is paid for that nothing could record.
+        """
         if run not in self._accounts:
+            self._ledger.require(run)
             self._accounts[run] = Account(self._config.budget, self._ledger.calls(run))
         return self._accounts[run]
 

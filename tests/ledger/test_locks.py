@@ -1,0 +1,45 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from alphaloom.ledger import Ledger, RunLocked
+
+ROOT = Path(__file__).resolve().parents[2] / ".root"
+HOLD = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from alphaloom.ledger.locks import held
+with held(Path(sys.argv[2]), "one"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_holder_is_refused_with_the_first_ones_number(ledger: Ledger) -> None:
+    with ledger.lock("one"), pytest.raises(RunLocked, match=f"process {os.getpid()} is working on run one") as caught:
+        ledger.lock("one").__enter__()
+    assert caught.value.exit_code == 1
+
+
+def test_the_lock_is_free_again_afterwards(ledger: Ledger) -> None:
+    for _ in range(2):
+        with ledger.lock("one"):
+            assert (ledger.run_folder("one") / "lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_a_killed_process_holds_nothing(ledger: Ledger) -> None:
+    path = str(ledger.run_folder("one") / "lock")
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(ROOT), path], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(RunLocked, match=f"process {other.pid} "):
+            ledger.lock("one").__enter__()
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+    with ledger.lock("one"):
+        pass

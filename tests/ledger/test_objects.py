@@ -1,0 +1,43 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from alphaloom.ledger import Ledger, WorkspaceError, digest
+from alphaloom.ledger.errors import DamagedObject
+from alphaloom.ledger.objects import Objects
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=st.binary(max_size=2000))
+def test_bytes_come_back_by_their_digest(ledger: Ledger, body: bytes) -> None:
+    name = ledger.put(body)
+    assert name == digest(body) == ledger.put(body)
+    assert ledger.get(name) == body
+
+
+def test_a_changed_file_is_noticed_and_mended_by_storing_again(tmp_path: Path) -> None:
+    objects = Objects(tmp_path)
+    name = objects.put(b"true")
+    objects.path(name).write_bytes(b"fals")
+    with pytest.raises(DamagedObject, match="does not hold what its name says"):
+        objects.get(name)
+    assert objects.put(b"true") == name
+    assert objects.get(name) == b"true"
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DamagedObject, match=f"object {digest(b'gone')} is not in"):
+        Objects(tmp_path).get(digest(b"gone"))
+
+
+def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(WorkspaceError, match="no space is left"):
+        Objects(tmp_path).put(b"body")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

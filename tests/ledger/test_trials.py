@@ -1,0 +1,113 @@
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alphaloom.ledger import Boundaries, Ledger, LedgerError, Look, Opening, Run, WindowKey
+
+WINDOW = WindowKey("data", "2019-01-01", "2020-12-31", ("A", "B", "C"))
+
+
+def other(**changes: object) -> WindowKey:
+    fields = {"dataset": "data", "first_day": "2019-01-01", "last_day": "2020-12-31", "names": ("A", "B", "C")}
+    return WindowKey(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_trials_are_numbered_from_one(ledger: Ledger) -> None:
+    assert [ledger.open_trial(Look("one", f"f{i}", WINDOW)).number for i in range(3)] == [1, 2, 3]
+
+
+def test_looks_made_elsewhere_count(ledger: Ledger) -> None:
+    assert ledger.open_trial(Look("one", "f1", WINDOW, prior=40)).number == 41
+
+
+def test_the_same_look_is_one_trial_whoever_asks(ledger: Ledger) -> None:
+    ledger.start_run(Run("two", {}, 1, "data", "2026"))
+    first = ledger.open_trial(Look("one", "f1", WINDOW))
+    assert ledger.open_trial(Look("two", "f1", WINDOW, prior=7)) == first
+    assert len(ledger.overlapping_trials(WINDOW)) == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "number"),
+    [
+        (other(dataset="one more day, another hash"), 2),
+        (other(names=("C", "D")), 2),
+        (other(first_day="2020-12-31", last_day="2024-12-31"), 2),
+        (other(first_day="2021-01-01", last_day="2024-12-31"), 1),
+        (other(names=("D", "E")), 1),
+    ],
+)
+def test_only_a_shared_day_and_a_shared_name_count(ledger: Ledger, window: WindowKey, number: int) -> None:
+    ledger.open_trial(Look("one", "f1", WINDOW))
+    assert ledger.open_trial(Look("one", "f2", window)).number == number
+
+
+def test_an_outcome_is_kept_once(ledger: Ledger) -> None:
+    trial = ledger.open_trial(Look("one", "f1", WINDOW))
+    assert trial.outcome is None
+    assert ledger.close_trial(trial.id, {"p": 0.5}).outcome == {"p": 0.5}
+    assert ledger.close_trial(trial.id, {"p": 0.001}).outcome == {"p": 0.5}
+    assert ledger.open_trial(Look("one", "f1", WINDOW)).outcome == {"p": 0.5}
+
+
+def test_a_trial_that_was_never_opened_cannot_be_closed(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="there is no trial 9"):
+        ledger.close_trial(9, {})
+
+
+days = st.dates(date(2020, 1, 1), date(2020, 1, 20))
+windows = st.builds(
+    lambda first, length, names: other(
+        first_day=first.isoformat(), last_day=(first + timedelta(length)).isoformat(), names=tuple(sorted(names))
+    ),
+    days,
+    st.integers(0, 10),
+    st.sets(st.sampled_from("ABCD"), min_size=1),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(looks=st.lists(windows, max_size=6), numbered=st.integers(0, 3))
+def test_the_number_is_one_plus_prior_plus_the_overlapping_trials(
+    looks: list[WindowKey], numbered: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with Ledger.open(tmp_path_factory.mktemp("w"), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
+        ledger.start_run(Run("one", {}, 1, "data", "2026"))
+        for index, window in enumerate(looks):
+            before = [
+                each
+                for each in looks[:index]
+                if each.first_day <= window.last_day
+                and each.last_day >= window.first_day
+                and set(each.names) & set(window.names)
+            ]
+            assert len(ledger.overlapping_trials(window)) == len(before)
+            trial = ledger.open_trial(Look("one", f"f{index}", window, prior=numbered))
+            assert trial.number == 1 + numbered + len(before)
+
+
+def test_openings_are_numbered_over_all_runs_and_once_for_each(ledger: Ledger) -> None:
+    ledger.start_run(Run("two", {}, 1, "data", "2026"))
+    assert ledger.record_opening(Opening("one", WINDOW, "close")) == 1
+    assert ledger.record_opening(Opening("one", WINDOW, "close")) == 1
+    assert ledger.record_opening(Opening("two", other(dataset="grown", names=("A",)), "a person asked")) == 2
+    assert [(each.run, each.number) for each in ledger.openings(WINDOW)] == [("one", 1), ("two", 2)]
+    assert ledger.openings(other(names=("Z",))) == []
+
+
+def boundaries(dataset: str, names: tuple[str, ...], first: str, last: str) -> Boundaries:
+    return Boundaries(dataset, names, first, "2016-01-01", "2016-01-09", "2017-01-01", "2017-01-09", last)
+
+
+def test_the_first_campaign_fixes_the_boundaries_and_later_days_move_none(ledger: Ledger) -> None:
+    fixed = boundaries("data", ("A", "B"), "2010-01-01", "2018-01-01")
+    assert ledger.fix_boundaries(fixed) == fixed
+    assert ledger.fix_boundaries(boundaries("grown", ("B", "C"), "2011-01-01", "2019-01-01")) == fixed
+
+
+def test_other_names_have_boundaries_of_their_own(ledger: Ledger) -> None:
+    ledger.fix_boundaries(boundaries("data", ("A", "B"), "2010-01-01", "2018-01-01"))
+    apart = boundaries("data", ("X", "Y"), "2012-01-01", "2019-01-01")
+    assert ledger.fix_boundaries(apart) == apart

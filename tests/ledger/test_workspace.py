@@ -1,0 +1,156 @@
+"""A folder that cannot be used is refused in words, and what was there stays whole."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError
+from alphaloom.ledger.database import refusal
+
+ROOT = Path(__file__).resolve().parents[2] / ".root"
+
+
+def open_at(path: Path) -> Ledger:
+    return Ledger.open(path, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(WorkspaceError, match="a file is in the way") as caught:
+            open_at(path)
+        assert "--workspace" in str(caught.value)
+        assert caught.value.exit_code == 2
+
+
+def test_a_file_that_is_no_ledger_is_named_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "ledger.sqlite").write_text("these are my notes, not a database; do not touch them\n" * 50)
+    with pytest.raises(WorkspaceError, match="is damaged, or is no ledger"):
+        open_at(tmp_path)
+    assert "my notes" in (tmp_path / "ledger.sqlite").read_text()
+
+
+def test_a_ledger_from_the_future_is_refused(tmp_path: Path) -> None:
+    open_at(tmp_path).close()
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(WorkspaceError, match="written by a newer Alphaloom") as caught:
+        open_at(tmp_path)
+    assert "Upgrade" in str(caught.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
+def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root writes everywhere; the next test covers it")
+    tmp_path.chmod(0o500)
+    with pytest.raises(WorkspaceError, match="cannot write to"):
+        open_at(tmp_path / "workspace")
+
+
+def test_a_folder_of_someone_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr(Path, "mkdir", forbidden)
+    with pytest.raises(WorkspaceError, match="cannot write to") as caught:
+        open_at(tmp_path / "workspace")
+    assert "Make the folder writable" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (sqlite3.OperationalError("attempt to write a readonly database"), "cannot write to"),
+        (sqlite3.OperationalError("unable to open database file"), "cannot write to"),
+        (sqlite3.OperationalError("database or disk is full"), "no space is left"),
+        (OSError(28, "No space left on device"), "no space is left"),
+        (OSError(122, "Disk quota exceeded"), "no space is left"),
+        (sqlite3.DatabaseError("database disk image is malformed"), "is damaged"),
+        (sqlite3.OperationalError("database is locked"), "another process holds"),
+        (sqlite3.OperationalError("disk I/O error"), "disk I/O error"),
+    ],
+)
+def test_every_way_to_fail_has_its_words(error: Exception, words: str) -> None:
+    refused = refusal(Path("w/ledger.sqlite"), error)
+    assert words in refused.message
+    assert refused.hint
+
+
+def test_a_closed_ledger_says_so(ledger: Ledger) -> None:
+    ledger.close()
+    with pytest.raises(WorkspaceError, match="is closed or misused"):
+        ledger.runs()
+
+
+FILL = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+sys.path.insert(0, sys.argv[1])
+from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError
+workspace = Path(sys.argv[2]) / "workspace"
+ledger = Ledger.open(workspace, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+ledger.start_run(Run("one", {}, 1, "data", "2026"))
+kept = 0
+try:
+    for index in range(10_000):
+        ledger.record_attempt(Attempt("one", f"{index:06d}", "h", "x" * 2000, None, "parse", ""))
+        kept += 1
+except WorkspaceError as error:
+    print("said:", error.message)
+ledger.close()
+ledger = Ledger.open(workspace, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+print("kept:", len(ledger.attempts("one")) == kept and kept > 0)
+try:
+    for index in range(10_000):
+        ledger.put(str(index).encode() * 5000)
+except WorkspaceError as error:
+    print("said:", error.message)
+print("whole:", not list(workspace.rglob(".draft-*")))
+"""
+
+
+def test_a_disk_that_fills_up_loses_nothing_that_was_kept(tmp_path: Path) -> None:
+    mount = f'mount -t tmpfs -o size=1m none {tmp_path} && exec {sys.executable} -c "$0" {ROOT} {tmp_path}'
+    inside = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
+    try:
+        probe = subprocess.run([*inside, f"mount -t tmpfs none {tmp_path}"], capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("no unshare here to make a small disk with")
+    if probe.returncode:
+        pytest.skip("this system lets no one make a small disk")
+    done = subprocess.run([*inside, mount, FILL], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 4, done.stderr
+    assert "no space is left" in lines[0]
+    assert lines[1] == "kept: True"
+    assert "no space is left" in lines[2]
+    assert lines[3] == "whole: True"
+
+
+def test_a_failed_commit_is_rolled_back_and_the_ledger_goes_on(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ledger._database._connection
+
+    class Full:
+        def execute(self, statement: str, *values: Any) -> object:
+            if statement == "COMMIT":
+                raise sqlite3.OperationalError("database or disk is full")
+            return real.execute(statement, *values)
+
+    attempt = Attempt("one", "k", "h", "t", None, "parse", "")
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger._database, "_connection", Full())
+        with pytest.raises(WorkspaceError, match="no space is left"):
+            ledger.record_attempt(attempt)
+    assert ledger.attempts("one") == []
+    assert ledger.record_attempt(attempt)
+    ledger.start_run(Run("two", {}, 1, "data", "2026"))
