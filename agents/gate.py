@@ -6,8 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .critic import TOOLS
+from .idea import language
 from .marks import Mark
 from .protocols import Desk, Json
+from .structure import overlap
+
+ALIKE = 0.7
+"""Share of common structure from which two formulas are one idea to the gate."""
 
 TURNS = 5
 """How often one gate may choose again after refusals that cost no trial."""
@@ -99,9 +104,10 @@ def direction(desk: Desk, mark: Mark) -> int:
 
 def likeness(desk: Desk) -> Alike:
     """Return the test that two scored formulas share most of their structure, windows aside."""
-    from .structure import overlap
 
     def text(mark: Mark) -> str:
         return str((desk.journal.read("score", mark.key) or {}).get("text", ""))
 
-    return lambda one, other: overlap(text(one), text(other)) >= 0.7
+    spoken = language(desk.journal.read("recall", "r01") or {})
+    fields, groups = tuple(spoken["fields"]), tuple(spoken["groups"])
+    return lambda one, other: overlap(text(one), text(other), fields, groups) >= ALIKE

@@ -32,9 +32,13 @@ def _worth_following(context: Context, count: int) -> list[Json]:
     strong.sort(key=lambda row: (-abs(float(row["t"])), str(row["id"])))
     chosen: list[Json] = []
     for row in strong:
-        if len(chosen) < count and all(overlap(row["text"], other["text"]) < UNLIKE for other in chosen):
+        if len(chosen) < count and all(_unlike(context, row, other) for other in chosen):
             chosen.append(row)
     return chosen
+
+
+def _unlike(context: Context, one: Json, other: Json) -> bool:
+    return overlap(str(one["text"]), str(other["text"]), context.fields, context.groups) < UNLIKE
 
 
 def _untried(context: Context, count: int) -> list[Mechanism]:

@@ -56,7 +56,7 @@ def mechanisms() -> tuple[Mechanism, ...]:
 
 
 def _mechanism(row: dict[str, Any]) -> Mechanism:
-    lists = {name: tuple(row[name]) for name in ("fields", "skeletons", "needs") if name in row}
+    lists: dict[str, Any] = {name: tuple(row[name]) for name in ("fields", "skeletons", "needs") if name in row}
     facts: dict[str, Any] = {**row, **lists}
     return Mechanism(**facts)
 
