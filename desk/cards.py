@@ -92,7 +92,7 @@ def _facts(entry: Mapping[str, Any], hypothesis: Mapping[str, Any]) -> list[tupl
 
 def _measures(search: Mapping[str, Any], selection: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     rows = [
-        ("RankIC, mean per day", [number(w.get("rank_ic"), 4, sign=True) for w in (search, selection)]),
+        ("RankIC a day", [number(w.get("rank_ic"), 4, sign=True) for w in (search, selection)]),
         ("t, Newey-West", [number(w.get("t"), 2, sign=True) for w in (search, selection)]),
         ("p, one-sided", [number(w.get("p_value"), 5) for w in (search, selection)]),
         ("IC", [number(w.get("ic"), 4, sign=True) for w in (search, selection)]),

@@ -45,7 +45,8 @@ class Risk:
     """What the risk gate decided; amounts of exposure are basis points of equity."""
 
     facts: Facts
-    refused: Sequence[tuple[str, str]]
+    withheld: Sequence[str]
+    refused: Sequence[tuple[str, str, str]]
     more: str
     book: Sequence[tuple[str, str, str, str]]
 
@@ -117,35 +118,28 @@ def risk(signals: Mapping[str, Any] | None) -> Risk | None:
     """Return what the risk gate decided, if anything was put before it."""
     if not signals:
         return None
-    decisions = [item for item in signals.get("decisions") or () if isinstance(item, Mapping)]
-    rulings = [ruling for item in decisions for ruling in item.get("rulings") or [item]]
-    refused = [ruling for ruling in rulings if ruling.get("approved") is False]
-    evaluated = sum(len(ruling.get("checks") or ()) for ruling in rulings)
+    refused = [ruling for ruling in signals.get("decisions") or () if not ruling.get("approved")]
     return Risk(
         facts=[
             ("signals approved", count(signals.get("approved"))),
             ("signals refused", count(signals.get("refused"))),
-            *([("rules evaluated", count(evaluated))] if evaluated else []),
+            ("day", generic(signals.get("day"))),
         ],
-        refused=[(str(ruling.get("asset")), _broken(ruling)) for ruling in refused[:SHOWN_REFUSED]],
+        withheld=[str(name) for name in signals.get("withheld_for") or ()],
+        refused=[_refused(ruling) for ruling in refused[:SHOWN_REFUSED]],
         more=f"and {len(refused) - SHOWN_REFUSED:,} more" if len(refused) > SHOWN_REFUSED else "",
-        book=[_check(check) for item in decisions for check in item.get("book") or ()],
+        book=[_check(check) for check in signals.get("book") or ()],
     )
 
 
-def _broken(ruling: Mapping[str, Any]) -> str:
-    broken = [check for check in ruling.get("checks") or () if check.get("binds") and not check.get("passed")]
-    said = [f"{_rule(check)}: {generic(check.get('actual'))}, limit {generic(check.get('limit'))}" for check in broken]
-    return "; ".join(said) or generic(ruling.get("refusals"))
+def _refused(ruling: Mapping[str, Any]) -> tuple[str, str, str]:
+    asked = f"{generic(ruling.get('target_bp'))} ({generic(ruling.get('lo_bp'))} to {generic(ruling.get('hi_bp'))})"
+    return str(ruling.get("asset")), asked, generic(ruling.get("refusals")).replace("_", " ")
 
 
 def _check(check: Mapping[str, Any]) -> tuple[str, str, str, str]:
     mark = "holds" if check.get("passed") else "broken"
-    return _rule(check), generic(check.get("actual")), generic(check.get("limit")), mark
-
-
-def _rule(check: Mapping[str, Any]) -> str:
-    return str(check.get("rule")).replace("_", " ")
+    return str(check.get("rule")).replace("_", " "), generic(check.get("actual")), generic(check.get("limit")), mark
 
 
 def spend(bill: Mapping[str, Any]) -> Facts:

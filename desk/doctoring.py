@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,6 +13,9 @@ from . import machine
 from .console import answers, print_object
 from .finding import WORKSPACE
 from .options import AsJson, Workspace
+
+if TYPE_CHECKING:
+    from ..router.health import Health
 
 __all__ = ["REQUIRED", "Finding", "doctor", "examine"]
 
@@ -52,9 +55,16 @@ class Finding:
     hint: str = ""
 
 
-def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
+def doctor(
+    campaign: Annotated[
+        Path | None,
+        typer.Argument(metavar="CAMPAIGN.yaml", help="Whose models to ask; the offline researcher by default."),
+    ] = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
     """Say what is installed, which models answer, what this machine can do, and how to close each gap."""
-    findings = examine(workspace or WORKSPACE)
+    findings = examine(workspace or WORKSPACE, campaign)
     if as_json:
         print_object(_object(findings))
     else:
@@ -63,9 +73,9 @@ def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
         raise typer.Exit(3)
 
 
-def examine(workspace: Path) -> list[Finding]:
+def examine(workspace: Path, campaign: Path | None = None) -> list[Finding]:
     """Return every finding; none of them changes anything on the machine."""
-    return [*_packages(), *_hardware(), *_places(workspace), *_models(workspace)]
+    return [*_packages(), *_hardware(), *_places(workspace), *_models(campaign)]
 
 
 def _packages() -> list[Finding]:
@@ -118,8 +128,37 @@ def _gigabytes(amount: float | None) -> str:
     return "unknown" if amount is None else f"{amount:.1f} GB"
 
 
-def _models(workspace: Path) -> list[Finding]:
-    return []
+def _models(campaign: Path | None) -> list[Finding]:
+    """Ask each configured model's address; no token is spent."""
+    try:
+        healths = _probe(campaign)
+    except ImportError as error:
+        return [Finding("models", "router", "missing", f"cannot be loaded: {error}", "install what is missing above")]
+    return [_model(health) for health in healths]
+
+
+def _probe(campaign: Path | None) -> list[Health]:
+    import asyncio
+    import os
+
+    from ..campaign import Settings
+    from ..ledger import read_settings
+    from ..router.health import probe
+
+    settings = read_settings(campaign, Settings) if campaign else Settings.model_validate({})
+
+    async def ask() -> list[Health]:
+        asked = [probe(name, model, {"offline"}, os.environ) for name, model in settings.models.models.items()]
+        return list(await asyncio.gather(*asked))
+
+    return asyncio.run(ask())
+
+
+def _model(health: Health) -> Finding:
+    status: Status = "ok" if health.answers else "limited"
+    word = {True: "answers", False: "does not answer", None: "not known"}[health.answers]
+    hint = "" if health.answers else "check models in the campaign file, its api_base and api_key_env"
+    return Finding("models", f"{health.name} ({health.model})", status, f"{word}: {health.detail}", hint)
 
 
 def _object(findings: Sequence[Finding]) -> dict[str, Any]:

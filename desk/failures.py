@@ -12,9 +12,9 @@ from .console import notices, print_object
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["INTERRUPTED", "announce"]
+__all__ = ["BUDGET_ENDED", "INTERRUPTED", "announce"]
 
-REFUSED, USAGE, MISSING, INTERRUPTED = 1, 2, 3, 130
+REFUSED, USAGE, MISSING, BUDGET_ENDED, INTERRUPTED = 1, 2, 3, 4, 130
 SYSTEM_HINTS = {
     errno.ENOSPC: "The disk is full: free some space, then go on with: alphaloom resume latest",
     errno.EDQUOT: "The disk quota is used up: free some space, then go on with: alphaloom resume latest",

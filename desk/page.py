@@ -16,7 +16,7 @@ __all__ = ["Page", "page", "said", "strength", "verdict_sentence"]
 
 SHOWN_REJECTED = 40
 WINDOWS = ("search", "selection", "sealed")
-OFFLINE = "The researcher was the offline researcher: a heuristic, not a language model."
+OFFLINE = "Researcher: offline: a heuristic, not a language model."
 RETURNS = {"residual": "with market, sector and size taken out", "raw": "as they are"}
 Facts = Sequence[tuple[str, str]]
 
@@ -228,8 +228,11 @@ def _rejected_more(entries: Sequence[Mapping[str, Any]]) -> str:
 
 def said(results: Mapping[str, Any], *, data_only: bool) -> list[str]:
     """Return the notes on the data, or the warnings that a person must see first."""
+    ended = results.get("ended")
+    early = [f"The search ended early: {ended}"] if ended and not data_only else []
     coded = [item if isinstance(item, Mapping) else {"message": item} for item in results.get("warnings") or ()]
-    return [str(item.get("message") or item.get("code")) for item in coded if (item.get("code") == "data") is data_only]
+    chosen = [item for item in coded if (item.get("code") == "data") is data_only]
+    return early + [str(item.get("message") or item.get("code")) for item in chosen]
 
 
 def _overfitting(found: Mapping[str, Any]) -> str:
@@ -244,8 +247,8 @@ def _overfitting(found: Mapping[str, Any]) -> str:
 def _researcher(researcher: object) -> str:
     text = str(researcher or "").strip().rstrip(".")
     if "not a language model" in text:
-        return f"The researcher was the {text.removeprefix('the ')}."
-    return OFFLINE if text.startswith("offline") else f"The researcher was {text or 'not named'}."
+        return f"Researcher: {text}."
+    return OFFLINE if text.startswith("offline") else f"Researcher: {text or 'not named'}."
 
 
 def _colophon(results: Mapping[str, Any]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from .console import notices
 from .figures import duration, money
@@ -13,84 +13,13 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-__all__ = ["Progress", "Show", "shown_progress"]
+    from ..evidence import Progress
+
+__all__ = ["Show", "shown_progress"]
 
 QUIET_SECONDS = 5.0  # between plain lines when nothing decisive happened
 
-
-class Progress(Protocol):
-    """What a campaign tells while it runs; seconds are its own count, None where unknown."""
-
-    @property
-    def phase(self) -> str:
-        """What is being done."""
-
-    @property
-    def round(self) -> int:
-        """The round of research, from 1."""
-
-    @property
-    def rounds(self) -> int:
-        """Rounds planned."""
-
-    @property
-    def hypotheses(self) -> int:
-        """Hypotheses so far."""
-
-    @property
-    def attempts(self) -> int:
-        """Factors proposed so far."""
-
-    @property
-    def evaluations(self) -> int:
-        """Factors scored on the search window so far."""
-
-    @property
-    def evaluations_budget(self) -> int:
-        """Evaluations allowed."""
-
-    @property
-    def trials(self) -> int:
-        """Looks at the selection window so far."""
-
-    @property
-    def accepted(self) -> int:
-        """Verdicts so far."""
-
-    @property
-    def watched(self) -> int:
-        """Verdicts so far."""
-
-    @property
-    def rejected(self) -> int:
-        """Verdicts so far."""
-
-    @property
-    def usd(self) -> float:
-        """Spent on models."""
-
-    @property
-    def best_search_t(self) -> float | None:
-        """The strongest t on the search window."""
-
-    @property
-    def message(self) -> str:
-        """A remark."""
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the start."""
-
-    @property
-    def remaining_s(self) -> float | None:
-        """Seconds left, estimated."""
-
-
-class Show(Protocol):
-    """What a campaign calls when something has happened."""
-
-    def __call__(self, progress: Progress, /) -> None:
-        """Show it."""
+Show: TypeAlias = "Callable[[Progress], None]"
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .console import notices, print_object, print_plain
-from .failures import INTERRUPTED
+from .failures import BUDGET_ENDED, INTERRUPTED
 from .options import AsJson, AsOf, Overrides, PanelFile, RunName, SectorsFile, Seed, Workspace
 from .progress import Show, shown_progress
 
 if TYPE_CHECKING:
-    from ..campaign import CampaignResult
+    from ..campaign import Campaign, CampaignResult
 
 __all__ = ["report", "resume", "run"]
 
@@ -34,9 +34,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a campaign: agents propose factors, the gate judges them, a report tells the outcome."""
-    from ..campaign import Campaign
-
-    ready = Campaign.from_yaml(
+    ready = _campaigns().from_yaml(
         campaign or DEMO,
         panel=panel,
         sectors=sectors,
@@ -50,9 +48,8 @@ def run(
 
 def resume(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
     """Go on with a run that was interrupted or killed; nothing that was paid for is done twice."""
-    from ..campaign import Campaign
-
-    _follow(lambda show: Campaign.resume(run, workspace=workspace, progress=show), workspace, as_json=as_json)
+    campaigns = _campaigns()
+    _follow(lambda show: campaigns.resume(run, workspace=workspace, progress=show), workspace, as_json=as_json)
 
 
 def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
@@ -67,6 +64,15 @@ def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -
         print_plain(str(path.resolve()))
 
 
+def _campaigns() -> type[Campaign]:
+    """Return campaigns that end with our report."""
+    from ..campaign import Campaign
+    from .report import write_report
+
+    Campaign.render = write_report
+    return Campaign
+
+
 def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, as_json: bool) -> None:
     try:
         with shown_progress() as show:
@@ -76,6 +82,8 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
         notices().print(f"interrupted; resume with: alphaloom resume latest{place}", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
     _tell(result, as_json=as_json)
+    if result.record.get("ended"):
+        raise typer.Exit(BUDGET_ENDED)
 
 
 def _tell(result: CampaignResult, *, as_json: bool) -> None:

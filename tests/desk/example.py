@@ -81,20 +81,20 @@ def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None 
     }  # fmt: skip
 
 
-def decision() -> JSON:
-    """Return the risk gate's decision on three signals."""
+def signals() -> JSON:
+    """Return the risk gate's decision, of which three signals are shown."""
 
     def check(rule: str, actual: int, limit: int) -> JSON:
         return {"rule": rule, "actual": actual, "limit": limit, "passed": actual <= limit, "binds": True}
 
-    def ruling(asset: str, weight: int, age: int) -> JSON:
-        checks = [check("single_name", weight, 200), check("stale_data", age, 3)]
-        refusals = [found["rule"] for found in checks if not found["passed"]]
-        return {"asset": asset, "signal": {}, "approved": not refusals, "refusals": refusals, "checks": checks}
+    def ruling(asset: str, target: int, *refusals: str) -> JSON:
+        bounds = {"target_bp": target, "lo_bp": target - 30, "hi_bp": target + 30}
+        return {"asset": asset, **bounds, "approved": not refusals, "refusals": list(refusals)}
 
-    rulings = [ruling("AAA", 310, 1), ruling("ABC", 120, 1), ruling("BQX", 90, 4)]
-    book = [check("gross", 19_800, 20_000), check("net", 12, 500), check("turnover", 9_900, 10_000)]
-    return {"id": "d1", "day": "2024-10-02", "policy": "p1", "rulings": rulings, "book": book}
+    rulings = [ruling("AAA", 610, "single_name_cap"), ruling("ABC", 120), ruling("BQX", -90, "stale_data")]
+    book = [check("gross_cap", 19_800, 20_000), check("net_cap", 12, 500), check("turnover_cap", 9_900, 10_000)]
+    return {"id": "d1", "day": "2024-10-02", "approved": 78, "refused": 2, "withheld_for": [], "book": book,
+            "decisions": rulings}  # fmt: skip
 
 
 def results() -> JSON:
@@ -138,7 +138,7 @@ def results() -> JSON:
         "overfitting": {"probability": 0.31, "candidates": 50, "blocks": 10},
         "book": {"window": "sealed", "sharpe": 1.12, "annual_return": 0.082, "max_drawdown": -0.061,
                  "turnover_per_day": 0.19, "costs_paid": 0.031, "borrow_paid": 0.006, "plain_sharpe": 1.12, "days": 294},
-        "signals": {"approved": 78, "refused": 2, "decisions": [decision()]},
+        "signals": signals(),
         "warnings": [
             {"code": "data", "message": "vwap is derived: typical price"},
             {"code": "leak_alarm", "message": "f0123456789abcdef: its RankIC on selection is too good; find out why"}],

@@ -122,6 +122,12 @@ def test_nothing_accepted_is_a_success(campaign: Callable[..., list[Any]], capsy
     assert "could have proven" in output
 
 
+def test_a_budget_that_ended_is_told_after_the_results(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
+    campaign(results=example.results() | {"ended": "the budget of 3 calls is spent"})
+    assert outcome(["run"]) == 4
+    assert "The search ended early: the budget of 3 calls is spent" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("error", "code"), [(AlphaloomError("bad"), 2), (Refused("no"), 1), (Ended("spent"), 4), (KeyboardInterrupt(), 130)]
 )

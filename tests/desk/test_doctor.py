@@ -8,9 +8,29 @@ import pytest
 
 from alphaloom.desk import doctoring
 from alphaloom.desk.cli import outcome
+from alphaloom.router.health import Health
 
 ROOT = Path(__file__).resolve().parents[2]
 Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models are configured: one that runs here, and one whose server is off."""
+    found = [
+        Health("researcher", "offline/researcher", "local", True, "runs in this process"),
+        Health("big", "hosted_vllm/big", "frontier", False, "http://127.0.0.1:1/v1/models does not answer"),
+    ]
+    monkeypatch.setattr(doctoring, "_probe", lambda campaign: found)
+
+
+def test_a_model_that_does_not_answer_limits_but_does_not_fail(capsys: Capture, tmp_path: Path) -> None:
+    assert outcome(["doctor", "--json", "--workspace", str(tmp_path)]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    models = [finding for finding in printed["findings"] if finding["group"] == "models"]
+    assert [finding["status"] for finding in models] == ["ok", "limited"]
+    assert "api_key_env" in models[1]["hint"]
+    assert printed["can"]["research with a language model"] is False
 
 
 def test_doctor_prints_one_object(capsys: Capture, tmp_path: Path) -> None:

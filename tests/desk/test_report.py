@@ -57,7 +57,7 @@ def test_nothing_tried_at_all_still_makes_a_report(finished: Run) -> None:
 def test_a_window_not_reached_is_a_dash(finished: Run) -> None:
     results = example.results() | {"watchlist": [example.entry("f1", "rank(close)", 0.02, "redundancy")]}
     card = html(finished(results)).partition('<article class="card watched"')[2]
-    assert re.search(r"<td>RankIC, mean per day</td><td>\+0\.0200</td><td>—</td>", card)
+    assert re.search(r"<td>RankIC a day</td><td>\+0\.0200</td><td>—</td>", card)
 
 
 def test_text_from_models_is_escaped(finished: Run) -> None:
@@ -106,10 +106,20 @@ def test_a_run_without_results_says_how_to_get_them(tmp_path: Path) -> None:
 
 def test_the_risk_gate_shows_what_it_refused_and_why(finished: Run) -> None:
     text = html(finished())
-    assert "<td>AAA</td><td>single name: 310, limit 200</td>" in text
-    assert "<td>gross</td><td>19,800</td><td>20,000</td><td>holds</td>" in text
+    assert "<td>AAA</td><td>610 (580 to 640)</td><td>single name cap</td>" in text
+    assert "<td>gross cap</td><td>19,800</td><td>20,000</td><td>holds</td>" in text
 
 
 def test_a_book_without_vectorbt_says_what_is_missing(finished: Run) -> None:
     book = {"window": "selection", "unavailable": "vectorbt is not installed", "hint": "pip install it"}
     assert "vectorbt is not installed. pip install it" in html(finished(example.results() | {"book": book}))
+
+
+def test_signals_withheld_for_a_leak_alarm_are_told(finished: Run) -> None:
+    withheld = example.results()["signals"] | {"approved": 0, "withheld_for": ["f0123456789abcdef"]}
+    assert "No signal is let out" in html(finished(example.results() | {"signals": withheld}))
+
+
+def test_a_search_that_a_budget_ended_says_so(finished: Run) -> None:
+    text = html(finished(example.results() | {"ended": "the budget of 3 calls is spent"}))
+    assert "The search ended early: the budget of 3 calls is spent" in text
