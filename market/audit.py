@@ -32,7 +32,8 @@ class Prices:
 
 def audit_prices(table: Table, as_of: date | None, audit: Audit) -> Prices:
     """Read every column and note everything that is wrong; what could not be read is missing in the result."""
-    audit.add(*table.findings, *missing_columns(table, ("date", "symbol", *REQUIRED_FIELDS)))
+    audit.add(*table.clashes, *missing_columns(table, ("date", "symbol", *REQUIRED_FIELDS)))
+    audit.add_broken(table.broken)
     if table.rows == 0:
         audit.add(Finding(0, "", "the file has no rows"))
         return Prices(np.zeros(0, np.int64), np.zeros(0, np.int64), (), {}, ())

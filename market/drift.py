@@ -5,7 +5,7 @@ the log return from open[t+1] to open[t+2] is strength x own volatility of the m
 from the market itself: with the unit push D (five days of it, so a persistent signal collects more) and the noise R of
 the same five days, the expected RankIC at strength k is
 
-    [ RankIC(score, R + k D) - RankIC(score, -R + k D)(-1) ] / 2  =  [ RankIC(score, kD + R) + RankIC(score, kD - R) ] / 2
+    [ RankIC(score, k D + R) + RankIC(score, k D - R) ] / 2
 
 because R and -R are equally likely given everything known at t. The luck of the drawn noise cancels, so the strength
 knows nothing of the particular future it is used on, and the realised RankIC scatters around the target as it should.

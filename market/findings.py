@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,13 +26,18 @@ class Audit:
 
     def add_rows(self, column: str, bad: NDArray[np.intp], describe: Callable[[int], str]) -> None:
         """Add one finding for each bad row (0-based in the table); `describe` says what is wrong with it."""
-        for row in bad[:SHOWN_PER_KIND].tolist():
-            self.findings.append(Finding(int(self.numbers[row]), column, describe(row)))
+        shown = bad[:SHOWN_PER_KIND].tolist()
+        self.findings.extend(Finding(int(self.numbers[row]), column, describe(row)) for row in shown)
         self.total += len(bad)
-        more = len(bad) - SHOWN_PER_KIND
-        if more > 0:
-            last = int(self.numbers[bad[-1]])
-            self.findings.append(Finding(0, column, f"and {more:,} more rows like these, the last is row {last}"))
+        if len(bad) > SHOWN_PER_KIND:
+            self.findings.append(_others(column, len(bad), int(self.numbers[bad[-1]])))
+
+    def add_broken(self, broken: Sequence[Finding]) -> None:
+        """Add rows that could not be read at all."""
+        self.findings.extend(broken[:SHOWN_PER_KIND])
+        self.total += len(broken)
+        if len(broken) > SHOWN_PER_KIND:
+            self.findings.append(_others("", len(broken), broken[-1].row))
 
     def refuse(self, name: str) -> None:
         """Raise a PanelError with all that was found, if anything was."""
@@ -42,3 +47,9 @@ class Audit:
         lines = [f"{name} cannot be used: {count}, and nothing was done with it.", *(f"  {f}" for f in self.findings)]
         hint = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
         raise PanelError("\n".join(lines), findings=tuple(self.findings), field=name, hint=hint)
+
+
+def _others(column: str, count: int, last: int) -> Finding:
+    """Return the finding that stands for those not listed."""
+    more = count - SHOWN_PER_KIND
+    return Finding(0, column, f"and {more:,} more rows like these, the last is row {last}")

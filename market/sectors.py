@@ -22,7 +22,8 @@ def read_sectors(path: Path, prices: Prices, audit: Audit) -> tuple[dict[str, li
     """
     table = read_table(path)
     own = Audit(table.row_numbers)
-    own.add(*table.findings, *missing_columns(table, ("symbol", "sector")))
+    own.add(*table.clashes, *missing_columns(table, ("symbol", "sector")))
+    own.add_broken(table.broken)
     labels: dict[str, list[str]] = {}
     if table.rows and "symbol" in table.columns:
         rows = symbol_rows(table, own)

@@ -3,8 +3,11 @@
 The core. With i a name, t a day, and each move split into a night (close to open, 25 % of the variance) and a day:
 
     log return   r[i,t] = beta[i] m[t] + load[i] s[sector(i),t] + g[industry(i),t] + e[i,t] + planted drift
-    each shock   = level x mood[t] x sqrt(h[t]) x z,   z Student-t with 5 degrees of freedom, symmetric about zero
-    variance     h[t+1] = 0.02 + h[t] (0.92 + 0.06 z[t]^2), kept within [0.2, 16];  mood[t] = h_market[t]^(1/4)
+    each shock   = level x mood[t] x sqrt(h[t]) x z[t],   z = night + day, both Student-t with 5 degrees of freedom
+    variance     h[t+1] = 0.02 + h[t] (0.92 + 0.06 z[t]^2), kept within [0.2, 16]
+    mood         1 for the market m; h_market[t]^(1/4) for sectors s, industries g and names e
+
+Betas are normal around 1 (deviation 0.3), sector loadings uniform in [0.6, 1.4], levels of e lognormal (0.35).
 
 There is no market drift, no leverage effect (volatility is an even function of past shocks) and no premium for beta, size
 or volatility: every name's log return is symmetric about the one median 0, given all that came before. So without

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +26,17 @@ OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class Table:
-    """Holds the columns of a file (names in lower case) and the 1-based data row that each row has in the file."""
+    """Holds the columns of a file, and the 1-based data row that each row of them has in the file.
+
+    Names are in lower case; `clashes` are names that occur twice, `broken` the rows that have too few or too many cells.
+    """
 
     path: Path
     columns: dict[str, pa.ChunkedArray]
     row_numbers: NDArray[np.int64]
     from_text: bool
-    findings: tuple[Finding, ...] = field(default=())
+    clashes: tuple[Finding, ...] = ()
+    broken: tuple[Finding, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -86,7 +90,7 @@ def _read_parquet(path: Path) -> Table:
     """Read a Parquet file as it is typed."""
     table = pa_parquet.ParquetFile(path).read()  # unlike read_table, this does not import pandas
     columns, clashes = _named(table)
-    return Table(path, columns, np.arange(1, table.num_rows + 1), from_text=False, findings=clashes)
+    return Table(path, columns, np.arange(1, table.num_rows + 1), from_text=False, clashes=clashes)
 
 
 def _read_csv(path: Path) -> Table:
@@ -108,7 +112,7 @@ def _read_csv(path: Path) -> Table:
     skipped = [finding.row - 1 for finding in broken]
     numbers = np.delete(np.arange(1, table.num_rows + len(broken) + 1), skipped)
     columns, clashes = _named(table)
-    return Table(path, columns, numbers, from_text=True, findings=(*clashes, *broken))
+    return Table(path, columns, numbers, from_text=True, clashes=clashes, broken=tuple(broken))
 
 
 def _named(table: pa.Table) -> tuple[dict[str, pa.ChunkedArray], tuple[Finding, ...]]:

@@ -22,6 +22,7 @@ GOOD = (
     "2015-01-05,AAA,10,12,9,11,100",
     "2015-01-05,BBB,20,21,19,,0",
 )
+KNOWN = "prices: adj_factor, vwap: typical, amount: close*volume"
 HINT = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
 
 
@@ -66,7 +67,7 @@ def test_parquet_and_csv_give_the_same_panel_whatever_the_types(tmp_path: Path) 
 
 
 def test_rows_may_come_by_symbol_or_by_date(tmp_path: Path) -> None:
-    by_symbol = write(tmp_path, *(GOOD[i] for i in (2 - 2, 2, 1, 3)), name="by_symbol.csv")
+    by_symbol = write(tmp_path, *(GOOD[i] for i in (0, 2, 1, 3)), name="by_symbol.csv")
     assert load_panel(PanelSource(by_symbol)) == load_panel(PanelSource(write(tmp_path, *GOOD)))
 
 
@@ -152,6 +153,16 @@ def test_a_long_list_is_cut_and_counted(tmp_path: Path) -> None:
     assert lines[-1] == "open: and 40 more rows like these, the last is row 60"
     with pytest.raises(PanelError, match="60 findings, and nothing was done with it"):
         load_panel(PanelSource(tmp_path / "prices.csv"))
+
+
+def test_many_broken_rows_are_cut_and_counted_too(tmp_path: Path) -> None:
+    lines = refused(write(tmp_path, *GOOD, *["2015-01-06,AAA,1"] * 50))
+    assert lines[19:] == ["row 24: 3 cells where the header has 7", "and 30 more rows like these, the last is row 54"]
+
+
+def test_a_column_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, *(f"{row},1" for row in GOOD), header=f"{HEADER},Close")
+    assert refused(path)[0] == "close: the column is there twice"
 
 
 def test_dates_after_the_as_of_date_are_named(tmp_path: Path) -> None:
@@ -282,8 +293,7 @@ def test_quoted_prices_can_be_adjusted_by_the_factor_of_the_file(tmp_path: Path)
     [
         (
             {"vwap": "mean"},
-            "derive.vwap: this derivation is not known (got vwap: mean); "
-            "allowed: prices: adj_factor, vwap: typical, amount: close*volume",
+            f"derive.vwap: this derivation is not known (got vwap: mean); allowed: {KNOWN}",
         ),
         ({"prices": "adj_factor"}, "derive.prices: the file has no column 'adj_factor'\nLeave out the derivation."),
         ({"amount": "close*volume"}, "derive.amount: the file has a column 'amount'\nLeave out the derivation."),
@@ -309,11 +319,9 @@ def long_panel(folder: Path, days: int, tweak: dict[tuple[int, str], float], van
 
 def test_what_looks_wrong_and_may_be_right_is_noted_and_not_changed(tmp_path: Path) -> None:
     panel = long_panel(tmp_path, 260, {(5, "BBB"): 19.0, (9, "AAA"): 8.0})
-    assert panel.notes == (
-        "survivorship suspected: all 2 names still trade on the last day, so names that vanished are missing; "
-        "size and past returns look better than they were",
-        "no close_raw: if these prices are adjusted backwards, a price level (close, close*volume) knows later "
-        "splits and dividends; ratios and returns do not",
+    assert panel.notes[0].startswith("survivorship suspected: all 2 names still trade on the last day, so names that")
+    assert panel.notes[1].startswith("no close_raw: if these prices are adjusted backwards, a price level (close,")
+    assert panel.notes[2:] == (
         "bad ticks suspected (a move above 40 % that is gone the next day): BBB 2015-01-06; nothing was changed",
         "open or close outside low to high: AAA 2015-01-10; nothing was changed",
     )
