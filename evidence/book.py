@@ -201,15 +201,16 @@ def _simulate(vectorbt: ModuleType, orders: _Orders, costs: Costs) -> Series:
             call_seq="auto",
             freq="1D",
         )
-        value = np.asarray(portfolio.value(), dtype=np.float64).ravel()
-    return value / np.concatenate([[START], value[:-1]]) - 1.0
+        value: Series = np.asarray(portfolio.value(), dtype=np.float64).ravel()
+    before: Series = np.append(START, value[:-1])
+    return value / before - 1.0
 
 
 def _account(dates: NDArray[np.datetime64], traded: Series, plain: _Path, costs: Costs) -> Book:
     """Charge the borrow of the position held since the open before, and sum up."""
     borrow = np.concatenate([[0.0], plain.short[:-1]]) * costs.borrow
     daily, check = traded - borrow, plain.returns - borrow
-    equity = np.cumprod(1.0 + daily)
+    equity = np.cumprod(1.0 + daily, dtype=np.float64)
     highest = np.maximum.accumulate(np.maximum(equity, 1.0))
     return Book(
         dates=dates,

@@ -97,7 +97,7 @@ def long_short(ranks: Frame, open_returns: Frame, costs: Costs, horizon: int) ->
         Weights return to their targets without trading: the cost of undoing one day's drift is left out here and
         counted in `book.backtest`.
     """
-    quiet = np.isnan(open_returns).all(axis=1)
+    quiet: NDArray[np.bool_] = np.isnan(open_returns).all(axis=1)
     daily = _trade(np.ascontiguousarray(ranks, np.float64), np.ascontiguousarray(open_returns, np.float64), horizon)
     earned, traded, invested, short = daily.T
     open_days = np.flatnonzero(invested > 0)
@@ -129,7 +129,7 @@ def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
     enough = ((~np.isnan(ranks)).sum(axis=1) >= FEWEST_NAMES) & count.all(axis=0)
     scale = np.where(side > 0, 1.0 / np.maximum(count[0], 1)[:, None], 1.0 / np.maximum(count[1], 1)[:, None])
     sleeve = side * scale * enough[:, None] / horizon
-    total = sleeve.copy()
+    total: Frame = sleeve.copy()
     for age in range(1, min(horizon, len(ranks))):
         total[age:] += sleeve[:-age]
     return total

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
+from typing import Any
 
+import numpy as np
+
+from ..evidence import Closing
+from ..market import Panel
 from .decision import Decision
 from .gate import decide
 from .policy import Policy
@@ -13,23 +18,58 @@ from .state import BookState
 
 START_CENTS = 100_000_000_00
 """Equity of the paper book that a campaign opens with, in cents; exposures are shares of it."""
+SIDE_BP = 10_000
+"""Exposure of each side: one unit of equity."""
 
 
-def trade(scores: dict[str, float], priced: dict[str, date], sizing: Sizing, policy: Policy) -> Decision:
-    """Decide on an empty book what the scores of the last day ask for.
+def trade(closing: Closing, panel: Panel, policy: Policy) -> Decision | None:
+    """Decide, on an empty book, what the combination's scores of the last day ask for; None without a combination.
 
-    Parameters
-    ----------
-    scores
-        One by symbol; NaN takes no position.
-    priced
-        Day of each symbol's last price; the decision is taken the day after the latest.
-    sizing
-        Exposure of a side, and how sure the evidence is.
-    policy
-        The limits.
+    Names that have no score that day take no position. The decision is taken on the day after the panel's last.
     """
-    symbols: Sequence[str] = sorted(scores)
-    signals = signals_from_scores(symbols, [scores[symbol] for symbol in symbols], sizing)
-    state = BookState(positions={}, last_price=priced, equity=START_CENTS, high_water=START_CENTS)
-    return decide(signals, state, policy, max(priced.values()) + timedelta(days=1))
+    if closing.score is None or closing.search is None:
+        return None
+    scores = [float(value) for value in closing.score[-1]]
+    sheet = closing.search
+    error = abs(sheet.rank_ic / sheet.t) if sheet.t else float("nan")
+    names = ", ".join(part.factor_id for part in closing.parts)
+    sizing = Sizing(SIDE_BP, sheet.horizon_days, sheet.rank_ic, error, f"combination of {names}", names)
+    signals = signals_from_scores(panel.symbols, scores, sizing)
+    state = BookState({}, _last_priced(panel), equity=START_CENTS, high_water=START_CENTS)
+    return decide(signals, state, policy, _day(panel.dates[-1]) + timedelta(days=1))
+
+
+def summary(decision: Decision | None, withheld: Sequence[str]) -> dict[str, Any] | None:
+    """Return what a report prints of a decision; while a leak alarm is not acknowledged, nothing is let out."""
+    if decision is None:
+        return None
+    kept = [] if withheld else decision.approved
+    return {
+        "id": decision.id,
+        "day": decision.day,
+        "approved": len(kept),
+        "refused": len(decision.rulings) - len(kept),
+        "withheld_for": list(withheld),
+        "book": [check.record() for check in decision.book],
+        "decisions": [_line(ruling.record(), bool(withheld)) for ruling in decision.rulings],
+    }
+
+
+def _line(ruling: dict[str, Any], withheld: bool) -> dict[str, Any]:
+    signal = ruling["signal"]
+    refusals = [*ruling["refusals"], *(["leak_alarm"] if withheld else [])]
+    bounds = {name: signal[name] for name in ("target_bp", "lo_bp", "hi_bp")}
+    return {"asset": ruling["asset"], **bounds, "approved": not refusals, "refusals": refusals}
+
+
+def _last_priced(panel: Panel) -> dict[str, date]:
+    seen = ~np.isnan(panel.fields["close"])
+    last = panel.days - 1 - seen[::-1].argmax(axis=0)
+    return {
+        name: _day(panel.dates[row]) for name, row, any_seen in zip(panel.symbols, last, seen.any(axis=0), strict=True) if any_seen
+    }
+
+
+def _day(value: np.datetime64) -> date:
+    day: date = value.astype("datetime64[D]").astype(object)
+    return day

@@ -116,8 +116,8 @@ def test_order_does_not_matter_and_replay_is_equal_to_the_byte(
 ) -> None:
     shuffled = data.draw(st.permutations(asked))
     again = BookState(
-        dict(reversed(state.positions.items())),
-        dict(reversed(state.last_price.items())),
+        dict(reversed(list(state.positions.items()))),
+        dict(reversed(list(state.last_price.items()))),
         state.equity,
         state.high_water,
         state.pnl_today,
