@@ -83,7 +83,8 @@ class Plant:
     signal : Callable[[Panel], NDArray]
         Values `[T, N]` known at the close of each day; NaN means no opinion. It must not look ahead.
     rank_ic : float
-        Target mean daily RankIC against the five-day return from the next open, in (0, 0.08].
+        Target mean daily RankIC against the five-day return from the next open, in (0, 0.08], by its own drift alone.
+        Plants whose signals are alike add up: plant distinct ones, and read `joint_rank_ic` of what was planted.
     start, end : float
         The part of the days on which it lives, as shares of the span.
     half_life_days : float, optional
