@@ -1,1 +1,231 @@
 """The wiring: the rooms in the order a factor meets them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .agents import AgentsConfig, Desk, Toolset, run_graph
+from .agents.offline import DESCRIPTION, NAME, researcher
+from .evidence import (
+    Bench,
+    Budget,
+    Dossier,
+    EvidenceSettings,
+    Evaluator,
+    Meter,
+    Progress,
+    close,
+    write_closing,
+)
+from .factors import PlantSettings, planted_market, warm_up
+from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_settings, write_whole
+from .market import Panel, PanelSource, SyntheticConfig, load_panel
+from .mcp_servers import SERVERS, open_sessions
+from .risk import Policy
+from .risk.trade import summary, trade
+from .router import ModelSettings, Router, RouterConfig
+
+WORKSPACE = Path(".alphaloom")
+OFFLINE = RouterConfig(models={"researcher": ModelSettings(model=NAME, tier="local", place="local")})
+Clock = Callable[[], datetime]
+Show = Callable[[Progress], None]
+
+
+class Frozen(BaseModel):
+    """A record of settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MarketSettings(Frozen):
+    """Which market: a file of prices, or the synthetic market with alphas planted in it."""
+
+    name: str = Field("", description="what reports call the data")
+    panel: Path | None = Field(None, description="tidy Parquet or CSV; none: the synthetic market")
+    sectors: Path | None = Field(None, description="Parquet or CSV with symbol and sector")
+    as_of: date | None = Field(None, description="no row may be later; the last date by default")
+    derive: dict[str, str] = Field({}, description="fields to compute, e.g. {vwap: typical}")
+    synthetic: SyntheticConfig = SyntheticConfig()
+    plants: PlantSettings = PlantSettings()
+
+
+class Settings(Frozen):
+    """One campaign file, read once and written into the ledger with the run."""
+
+    name: str = Field("campaign", pattern=r"^[a-z0-9][a-z0-9-]{0,40}$", description="part of the run's id")
+    seed: int = Field(7, ge=0, description="of every draw: the agents' and the synthetic market's")
+    market: MarketSettings = MarketSettings()
+    agents: AgentsConfig = AgentsConfig()
+    models: RouterConfig = OFFLINE
+    evidence: EvidenceSettings = EvidenceSettings()
+    budget: Budget = Budget()
+    risk: Policy = Policy()
+
+    def given(self, folder: Path, **given: Any) -> Settings:
+        """Return the settings with what the command line says; relative paths of a file start from its folder."""
+        seed = given.pop("seed", None)
+        changes = {name: value for name, value in given.items() if value is not None}
+        paths = {name: folder / path for name in ("panel", "sectors") if (path := getattr(self.market, name))}
+        paths |= {name: Path(changes.pop(name)) for name in ("panel", "sectors") if name in changes}
+        changes |= {name: path.absolute() for name, path in paths.items()}
+        market = self.market.model_copy(update=changes)
+        return self.model_copy(update={"market": market, "seed": self.seed if seed is None else seed})
+
+    def open_market(self) -> tuple[Panel, str]:
+        """Return the panel and the name of its data set."""
+        market = self.market
+        if market.panel is not None:
+            source = PanelSource(market.panel, market.sectors, market.as_of, market.derive, market.name)
+            return load_panel(source), source.name
+        config = market.synthetic.model_copy(update={"seed": self.seed})
+        return planted_market(config, market.plants).panel, market.name or f"synthetic-{self.seed}"
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """What a campaign came to; `record` is the content of results.json, `report` None where nothing renders one."""
+
+    run: str
+    folder: Path
+    record: dict[str, Any]
+    report: Path | None
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a part of the record: accepted, watchlist, rejected, power, spend ..."""
+        record: dict[str, Any] = self.__dict__["record"]
+        if name in record:
+            return record[name]
+        raise AttributeError(f"a result has no {name!r}; it has {', '.join(sorted(record))}")
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One search: its settings, its workspace, its clocks; `run_id` names a run to go on with."""
+
+    settings: Settings
+    workspace: Path = WORKSPACE
+    run_id: str = ""
+    clock: Clock = lambda: datetime.now(UTC)
+    render: ClassVar[Callable[[Path], Path] | None] = None
+
+    @classmethod
+    def from_yaml(
+        cls, path: str | Path, *, workspace: str | Path | None = None, overrides: Sequence[str] = (), **given: Any
+    ) -> Self:
+        """Read a campaign file; `given` (panel, sectors, as_of, seed) goes before what the file says.
+
+        Raises
+        ------
+        SettingsError
+            Every mistake in the file at once.
+        """
+        settings = read_settings(Path(path), Settings, overrides)
+        return cls(settings.given(Path(path).parent, **given), Path(workspace or WORKSPACE))
+
+    @classmethod
+    def resume(cls, run: str, *, workspace: Path | None = None, progress: Show | None = None) -> CampaignResult:
+        """Go on with a run that was interrupted; a finished one is read again."""
+        place = workspace or WORKSPACE
+        with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
+            row = ledger.run(run)
+        settings = Settings.model_validate_json(json.dumps(row.config["settings"]))
+        return cls(settings, place, row.id).run(progress)
+
+    def run(self, progress: Show | None = None) -> CampaignResult:
+        """Run the campaign to its end and write results.json, curves.json and the report."""
+        show = progress or (lambda _: None)
+        show(Progress("reading the market"))
+        panel, dataset = self.settings.open_market()
+        with Ledger.open(self.workspace, clock=self.clock) as ledger:
+            bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset)
+            run = self._begin(ledger, panel, dataset)
+            with ledger.lock(run):
+                warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
+                record = self._search(bench.evaluator(run, self.settings.budget), show)
+            return self._finish(ledger, run, record)
+
+    def _begin(self, ledger: Ledger, panel: Panel, dataset: str) -> str:
+        """Write the run into the ledger, or check that a resumed one still sees the same data."""
+        if self.run_id:
+            known = ledger.run(self.run_id).config["panel"]
+            if known != panel.digest:
+                raise AlphaloomError(
+                    "The panel is not the one that this run began with.", field="panel", got=panel.digest[:12],
+                    allowed=known[:12], hint="Restore the file, or start a new run.",
+                )  # fmt: skip
+            return self.run_id
+        now = self.clock()
+        run = f"{now:%Y%m%d-%H%M%S}-{self.settings.name}-{digest(now.isoformat())[:4]}"
+        config = {"settings": self.settings.model_dump(mode="json"), "panel": panel.digest}
+        ledger.start_run(Run(run, config, self.settings.seed, dataset, now.isoformat()))
+        return run
+
+    def _search(self, evaluator: Evaluator, show: Show) -> dict[str, Any]:
+        """Let the agents search, then close: combination, seal, book, risk gate; write what came of it."""
+        router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
+        meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
+        ended = asyncio.run(self._research(evaluator, router, meter, show))
+        show(meter.read("closing", message="combination, stress of the gate, book, report"))
+        dossier = Dossier(evaluator)
+        record = {"format": 1, "seed": self.settings.seed, "researcher": self._researcher(), "ended": ended or None}
+        record |= dossier.record()
+        record |= {"spend": router.spend(evaluator.run).record(), "report": "report.html"}
+        return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
+
+    async def _research(self, evaluator: Evaluator, router: Router, meter: Meter, show: Show) -> str:
+        """Run the agents' graph over sessions on our own servers; return which budget ended it early, if any."""
+
+        def told(event: str, figures: dict[str, Any]) -> None:
+            show(meter.read("searching", figures.get("round", 0), event))
+
+        ledger, run = evaluator.ledger, evaluator.run
+        async with open_sessions({name: build(evaluator) for name, build in SERVERS.items()}) as sessions:
+            tools, journal = Toolset(sessions), Journal(ledger, run)
+            horizon = self.settings.evidence.horizon_days
+            desk = Desk(router, tools, journal, run, self.settings.seed, self.settings.agents, horizon, told)
+            state = await run_graph(desk, ledger.run_folder(run) / "checkpoints.sqlite", run, resume=True)
+        return state["ended"]
+
+    def _close(self, evaluator: Evaluator, dossier: Dossier, accepted: Sequence[str]) -> dict[str, Any]:
+        """Combine what was accepted, examine and trade it on paper, and ask the risk gate what may be traded."""
+        folder = evaluator.ledger.run_folder(evaluator.run)
+        closing = close(evaluator, accepted, self.settings.evidence.open_sealed)
+        decision = trade(closing, evaluator.panel, self.settings.risk)
+        if decision:
+            evaluator.ledger.record_event(evaluator.run, "risk", decision.id, decision.record())
+        alarms = sorted({*accepted} & {*dossier.alarms()} - {*self.settings.evidence.acknowledged})
+        shown = [entry for entry in dossier.entries()["watchlist"]]
+        curves = dossier.curves([*accepted, *(entry["id"] for entry in shown)]) | {"book": closing.curve}
+        write_whole(folder / "curves.json", _bytes(curves))
+        return {
+            "combination": write_closing(closing, evaluator, folder),
+            "sealed": closing.sealed,
+            "book": closing.book,
+            "signals": summary(decision, alarms),
+        }
+
+    def _finish(self, ledger: Ledger, run: str, record: dict[str, Any]) -> CampaignResult:
+        folder = ledger.run_folder(run)
+        write_whole(folder / "results.json", _bytes(record))
+        ledger.record_artefact(run, "results.json", ledger.put(_bytes(record)))
+        report = type(self).render(folder) if type(self).render else None
+        ledger.finish_run(run, "done")
+        return CampaignResult(run, folder, record, report)
+
+    def _researcher(self) -> str:
+        """Say what proposed the factors: a heuristic is named as one."""
+        names = sorted({model.model for model in self.settings.models.models.values()})
+        return "; ".join(DESCRIPTION if name == NAME else name for name in names)
+
+
+def _bytes(record: dict[str, Any]) -> bytes:
+    return (json.dumps(record, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from .alignment import Claim
-from .closing import Closing, close
-from .combination import write_combination
+from .bench import Bench
+from .closing import Closing, close, write_closing
 from .dossier import Dossier
 from .errors import EvidenceError
 from .evaluator import Budget, Evaluator, Proposal
 from .originality import nearest
+from .progress import Meter, Progress
 from .recall import recall_facts
-from .score import Scorer
 from .settings import EvidenceSettings
 from .sheet import tidy
-from .windows import dataset_name, fix_windows
 
 __all__ = [
+    "Bench",
     "Budget",
     "Claim",
     "Closing",
@@ -23,13 +23,12 @@ __all__ = [
     "Evaluator",
     "EvidenceError",
     "EvidenceSettings",
+    "Meter",
+    "Progress",
     "Proposal",
-    "Scorer",
     "close",
-    "dataset_name",
-    "fix_windows",
     "nearest",
     "recall_facts",
     "tidy",
-    "write_combination",
+    "write_closing",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,24 +12,28 @@ from numpy.typing import NDArray
 
 from ..ledger import Opening
 from .book import Book, Costs, backtest
-from .combination import Part, combine
+from .combination import Part, combine, write_combination
 from .errors import BookUnavailable
 from .evaluator import Evaluator
-from .sheet import tidy
+from .sheet import Sheet, tidy
 from .windows import Window
 
-RankIC = dict[str, Any]
+COMBINATION = "combination.parquet"
 
 
 @dataclass(frozen=True)
 class Closing:
-    """What the close of a campaign made; `score` is `[T, N]`, None where nothing was accepted."""
+    """What the close of a campaign made; `score` is `[T, N]`, None where nothing was accepted.
+
+    `search` is the combination's sheet on the search window, whose error sets the bounds of signals.
+    """
 
     parts: Sequence[Part]
     score: NDArray[np.float32] | None
     sealed: dict[str, Any] | None
     book: dict[str, Any] | None
     curve: dict[str, Any] | None
+    search: Sheet | None = None
 
 
 def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:
@@ -44,7 +49,17 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
     sealed = _open(evaluator, score) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _book(evaluator, score, window)
-    return Closing(parts, score, sealed, book, curve)
+    return Closing(parts, score, sealed, book, curve, evaluator.scorer.score(score, evaluator.windows.search, 1))
+
+
+def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> dict[str, Any] | None:
+    """Write the combination beside the results and return what the results say of it."""
+    if closing.score is None:
+        return None
+    rows = write_combination(closing.score, evaluator.panel, folder / COMBINATION)
+    weight = tidy(1.0 / len(closing.parts))
+    weights = {part.factor_id: (weight or 0.0) * part.sign for part in closing.parts}
+    return {"file": COMBINATION, "rows": rows, "factors": sorted(weights), "weights": weights}
 
 
 def _part(evaluator: Evaluator, name: str) -> Part:
@@ -72,14 +87,13 @@ def _book(evaluator: Evaluator, score: NDArray[np.float32], window: Window) -> t
 
 
 def _figures(book: Book) -> dict[str, Any]:
-    names = ("sharpe", "annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "plain_sharpe")
+    names = ("sharpe", "annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid", "plain_sharpe")
     return {**{name: tidy(getattr(book, name)) for name in names}, "days": book.days}
 
 
 def _curve(book: Book) -> dict[str, Any]:
-    top = np.maximum.accumulate(book.equity)
     return {
         "dates": [str(day) for day in book.dates],
         "equity": [tidy(value) for value in book.equity],
-        "drawdown": [tidy(value) for value in book.equity / top - 1.0],
+        "drawdown": [tidy(value) for value in book.drawdown],
     }

@@ -14,11 +14,11 @@ from ..factors import explain
 from ..ledger import VerdictRow
 from .alignment import Claim
 from .evaluator import Evaluator
+from .labels import unlabelled
 from .overfitting import pbo
 from .redundancy import closest
 from .sheet import tidy
-from .significance import Window as PowerWindow
-from .significance import power
+from .significance import lond_level, null_distribution, power
 from .windows import Window
 
 WORDS = {"accepted": "accepted", "watchlist": "watchlist", "rejected": "rejected"}
@@ -48,6 +48,52 @@ class Dossier:
     def members(self) -> Mapping[str, Sequence[str]]:
         """Return the members of each set that was submitted."""
         return {event.key: event.body for event in self.evaluator.ledger.events(self.evaluator.run, "set")}
+
+    def record(self) -> dict[str, Any]:
+        """Return everything the evidence room has to say of a run, as JSON without a clock, a path or the run's id."""
+        evaluator, entries = self.evaluator, self.entries()
+        key = evaluator.windows.key(evaluator.windows.selection)
+        looked = sum(1 for trial in evaluator.ledger.overlapping_trials(key))
+        own = evaluator.trials_spent()
+        return {
+            "data": self._data(),
+            "windows": self._windows(),
+            **entries,
+            "attempts": self.attempts(),
+            "evaluations": len(evaluator.rows),
+            "trials": own,
+            "prior_trials": looked - own + evaluator.settings.prior_trials,
+            "hypotheses": len({claim.id for claim in self.claims.values() if claim.mechanism != "set"}),
+            "power": self.power(),
+            "overfitting": self.overfitting(),
+            "warnings": self.warnings(),
+        }
+
+    def _data(self) -> dict[str, Any]:
+        panel = self.evaluator.panel
+        return {
+            "name": self.evaluator.windows.boundaries.dataset,
+            "digest": panel.digest,
+            "days": panel.days,
+            "names": panel.names,
+            "first_day": str(panel.dates[0]),
+            "last_day": str(panel.dates[-1]),
+            "notes": list(panel.notes),
+        }
+
+    def _windows(self) -> dict[str, Any]:
+        windows, settings = self.evaluator.windows, self.evaluator.settings
+        named = {window.name: window.record() for window in (windows.search, windows.selection, windows.sealed)}
+        missing = unlabelled(
+            self.evaluator.panel, windows.search, self.evaluator.scorer.returns, settings.horizon_days
+        )
+        return {
+            **named,
+            "embargo_days": windows.embargo_days,
+            "horizon_days": settings.horizon_days,
+            "returns": settings.returns,
+            "search_cells_without_an_open": missing,
+        }
 
     def entries(self) -> dict[str, list[dict[str, Any]]]:
         """Return accepted, watched and rejected factors, each sorted by id."""
@@ -99,8 +145,8 @@ class Dossier:
         found = sum(1 for trial in past if (trial.outcome or {}).get("passed") is True)
         horizon = evaluator.settings.horizon_days
         days = max(evaluator.windows.selection.days - horizon - 1, 1)
-        window = PowerWindow(days, horizon, evaluator.scorer.lag)
-        could = power(window, number, found, self._daily_deviation(), evaluator.settings.level)
+        null = null_distribution(days, horizon, evaluator.scorer.lag)
+        could = power(null, lond_level(number, found, evaluator.settings.level), self._daily_deviation())
         provable = tidy(could.rank_ic_provable)
         said = "unknown, since nothing was scored" if provable is None else f"{provable:.3f}"
         return {

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..factors import Engine, Expression, FactorError, ParseError, explain, parse
-from ..ledger import Attempt, Evaluation, Ledger, LibraryRow, Stage, VerdictRow
+from ..ledger import Attempt, Evaluation, Ledger, LibraryRow, VerdictRow
+from ..ledger.records import Stage
 from ..market import Panel
 from .alignment import Claim, unlike_its_words
 from .complexity import breaches, price

@@ -60,7 +60,8 @@ class Scorer:
         return LAG_PER_HORIZON * self.settings.horizon_days
 
     def _label(self, raw: Frame) -> Frame:
-        return residual(raw, self.exposures) if self.settings.returns == "residual" else raw
+        """Return a label; a residual one is taken in logs, so that half the variance is not read as a return."""
+        return residual(np.log1p(raw), self.exposures) if self.settings.returns == "residual" else raw
 
     def daily_rank_ic(self, values: Values, window: Window, horizon: int) -> NDArray[np.float64]:
         """Return the RankIC of each day of a window, NaN where it is undefined, `[days]`."""

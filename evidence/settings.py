@@ -63,6 +63,7 @@ class EvidenceSettings(BaseModel):
     prior_trials: int = Field(0, ge=0, description="looks at these days made elsewhere, by hand or by another tool")
     published: bool = Field(True, description="compare with the published factors that ship")
     open_sealed: bool = Field(False, description="open the sealed window at the close, once, for the combination")
+    acknowledged: tuple[str, ...] = Field((), description="ids of factors whose leak alarm a person has looked into")
     windows: WindowSettings = WindowSettings()
     costs: CostSettings = CostSettings()
     complexity: ComplexitySettings = ComplexitySettings()

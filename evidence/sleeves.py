@@ -97,7 +97,7 @@ def long_short(ranks: Frame, open_returns: Frame, costs: Costs, horizon: int) ->
         Weights return to their targets without trading: the cost of undoing one day's drift is left out here and
         counted in `book.backtest`.
     """
-    quiet: NDArray[np.bool_] = np.isnan(open_returns).all(axis=1)
+    quiet = np.asarray(np.isnan(open_returns).all(axis=1))
     daily = _trade(np.ascontiguousarray(ranks, np.float64), np.ascontiguousarray(open_returns, np.float64), horizon)
     earned, traded, invested, short = daily.T
     open_days = np.flatnonzero(invested > 0)
@@ -136,10 +136,21 @@ def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
 
 
 @kernel
+def _held(rank: float, units: Series) -> float:
+    """Return what one sleeve holds of a name: `units` has the weight of a name bought and of one sold."""
+    held: float = 0.0
+    if rank > 0.8:
+        held = units[0]
+    elif rank <= 0.2:
+        held = units[1]
+    return held
+
+
+@kernel
 def _trade(ranks: Frame, returns: Frame, horizon: int) -> Frame:
     """Return earned, traded (both ways), gross and short notional of each day, ``[T, 4]``."""
     days, names = ranks.shape
-    unit = np.zeros((days, 2))
+    units = np.zeros((horizon + days, 2))  # the first rows stand for sleeves that were never opened
     weights = np.zeros(names)
     daily = np.zeros((days, 4))
     for t in range(days):
@@ -148,26 +159,16 @@ def _trade(ranks: Frame, returns: Frame, horizon: int) -> Frame:
             known += ranks[t, i] > 0.0
             high += ranks[t, i] > 0.8
             low += ranks[t, i] <= 0.2
+        opened, closed = units[horizon + t], units[t]
         if known >= FEWEST_NAMES and high > 0 and low > 0:
-            unit[t, 0] = 1.0 / high / horizon
-            unit[t, 1] = -1.0 / low / horizon
-        old = t - horizon
+            opened[0], opened[1] = 1.0 / high / horizon, -1.0 / low / horizon
+        old = max(t - horizon, 0)
         for i in range(names):
-            change = 0.0
-            if ranks[t, i] > 0.8:
-                change = unit[t, 0]
-            elif ranks[t, i] <= 0.2:
-                change = unit[t, 1]
-            if old >= 0:
-                if ranks[old, i] > 0.8:
-                    change -= unit[old, 0]
-                elif ranks[old, i] <= 0.2:
-                    change -= unit[old, 1]
+            change = _held(ranks[t, i], opened) - _held(ranks[old, i], closed)
             weights[i] += change
-            held = weights[i]
-            if returns[t, i] == returns[t, i]:
-                daily[t, 0] += held * returns[t, i]
+            if not np.isnan(returns[t, i]):
+                daily[t, 0] += weights[i] * returns[t, i]
             daily[t, 1] += abs(change)
-            daily[t, 2] += abs(held)
-            daily[t, 3] += max(-held, 0.0)
+            daily[t, 2] += abs(weights[i])
+            daily[t, 3] += max(-weights[i], 0.0)
     return daily

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger import Boundaries, Ledger, WindowKey, digest
+from ..ledger import Boundaries, Ledger, WindowKey
 from ..market import Panel
 from .errors import BoundaryConflict, TooFewDays
 from .settings import WindowSettings
@@ -140,8 +140,3 @@ def _between(panel: Panel, name: str, first: str, last: str) -> Window:
     if stop <= start:
         return Window(name, start, start, first, last)
     return Window(name, start, stop, str(panel.dates[start]), str(panel.dates[stop - 1]))
-
-
-def dataset_name(panel: Panel, given: str) -> str:
-    """Return the name of a data set: the one given, else one made of its span and names, which outlives new days."""
-    return given or f"panel-{digest([str(panel.dates[0]), list(panel.symbols)])[:12]}"

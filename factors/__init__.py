@@ -1,23 +1,72 @@
-"""The factor language and its engine: formulas in, panels of values out."""
+"""The factor language and its engine: formulas in, panels of values out.
+
+`parse` reads a formula, types it, proves that it never sees the future and brings it to its canonical form; `Engine`
+computes it. What computes (numpy, numba) is imported when it is first used, so that reading formulas stays light.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .canonical import bucketed
 from .errors import FactorError, PanelLacksField, ParseError
+from .explain import explain
 from .expression import Expression
-from .node import Node
+from .node import Node, replace, walk
 from .operators import OPERATORS
 from .parse import parse
+from .render import render
 from .signature import Operator
+
+if TYPE_CHECKING:
+    from .engine import Engine
+    from .planting import PlantSettings, draw_plants, planted_market
+    from .ranks import rank_rows, row_rank_correlation
+    from .sample import sample
+    from .warmup import warm_up
+
+HEAVY = {
+    "Engine": "engine",
+    "PlantSettings": "planting",
+    "draw_plants": "planting",
+    "planted_market": "planting",
+    "rank_rows": "ranks",
+    "row_rank_correlation": "ranks",
+    "sample": "sample",
+    "warm_up": "warmup",
+}
+"""Names that are imported when they are first used, and their modules."""
 
 __all__ = [
     "OPERATORS",
+    "Engine",
     "Expression",
     "FactorError",
     "Node",
     "Operator",
     "PanelLacksField",
     "ParseError",
+    "PlantSettings",
     "bucketed",
+    "draw_plants",
+    "explain",
     "parse",
+    "planted_market",
+    "rank_rows",
+    "render",
+    "replace",
+    "row_rank_correlation",
+    "sample",
+    "walk",
+    "warm_up",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what computes when it is first used."""
+    if name in HEAVY:
+        value = getattr(import_module(f".{HEAVY[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,86 @@
+"""`kill -9` at random moments: the same results to the byte, and no answered model call is asked again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SMALL = [
+    "market.synthetic.days=420",
+    "market.synthetic.names=60",
+    "evidence.windows.min_selection_days=60",
+    "evidence.windows.min_sealed_days=60",
+    "agents.rounds=3",
+    "agents.hypotheses=3",
+    "agents.candidates=3",
+    "agents.steps=1",
+    "agents.min_search_t=0",
+    "agents.early_search_t=0",
+    "budget.evaluations=45",
+    "budget.trials=4",
+]
+"""A campaign of a few seconds that still spends trials and submits a set."""
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+def start(workspace: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Run or resume the campaign in a process of its own; it logs each model call that reaches the provider."""
+    command = [sys.executable, str(WORKER), str(workspace), str(log), *SMALL]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def finish(workspace: Path, log: Path) -> bytes:
+    """Run to the end and return the bytes of results.json."""
+    process = start(workspace, log)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors.decode()[-2000:]
+    (results,) = workspace.glob("runs/*/results.json")
+    return results.read_bytes()
+
+
+def answered_again(log: Path) -> list[str]:
+    """Return the calls that were sent after their answer was in the ledger."""
+    answered: set[str] = set()
+    again = []
+    for line in log.read_text().splitlines():
+        entry = json.loads(line)
+        answered |= {entry["answered"]} if "answered" in entry else set()
+        again += [entry["sent"]] if entry.get("sent") in answered else []
+    return again
+
+
+@pytest.mark.slow
+def test_killed_at_twenty_random_moments_it_ends_the_same(tmp_path: Path) -> None:
+    began = time.monotonic()
+    expected = finish(tmp_path / "calm", tmp_path / "calm.jsonl")
+    whole = time.monotonic() - began
+    draw, kills, storms = random.Random(20), 0, 0
+    while kills < 20:
+        workspace, log = tmp_path / f"storm-{storms}", tmp_path / f"storm-{storms}.jsonl"
+        for _ in range(5):  # then let it through, and begin another
+            kills += killed(start(workspace, log), draw.uniform(0.3, whole))
+        assert finish(workspace, log) == expected
+        assert answered_again(log) == []
+        storms += 1
+    print(f"{kills} kills over {storms} campaigns of {whole:.0f} s")
+
+
+def killed(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Kill a process after a while; return False if it was done before."""
+    try:
+        process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        return True
+    assert process.returncode == 0
+    return False
