@@ -79,7 +79,7 @@ class SubtreeCache:
     def _keep(self, node: Node, array: Array, cost: float) -> None:
         """Put down a subtree with its present worth; an older line in the heap is skipped when met."""
         self._stamps += 1
-        entry = _Entry(array, self._age + cost / array.nbytes, self._stamps)
+        entry = _Entry(array, self._age + cost / max(array.nbytes, 1), self._stamps)
         self._entries[node] = entry
         heapq.heappush(self._heap, (entry.worth, entry.stamp, node))
         if len(self._heap) > 4 * len(self._entries) + 64:

@@ -76,15 +76,24 @@ class Engine:
         ParseError
             If a text is no formula.
         """
-        roots = [binary(self._canonical(each)) for each in expressions]
+        return self.compute([self._parsed(each).canonical for each in expressions])
+
+    def compute(self, trees: Sequence[Node]) -> list[Array]:
+        """Compute a batch of trees as they are, canonical or not; otherwise as `evaluate`."""
+        roots = [binary(tree) for tree in trees]
         with self._lock:
             plan = lay_out(roots, self._cache.__contains__)
             return _Run(plan, self._store, self._pool, self._cache, self._workers).results(roots)
 
-    def _canonical(self, expression: Expression | str) -> Node:
+    @property
+    def cached_bytes(self) -> int:
+        """Return the bytes of subtrees that are kept."""
+        return self._cache.bytes
+
+    def _parsed(self, expression: Expression | str) -> Expression:
         if isinstance(expression, str):
-            expression = parse(expression, fields={*FIELDS, *self.panel.fields}, groups={*GROUPS, *self.panel.groups})
-        return expression.canonical
+            return parse(expression, fields={*FIELDS, *self.panel.fields}, groups={*GROUPS, *self.panel.groups})
+        return expression
 
 
 class _Store:

@@ -21,7 +21,7 @@ def usable_cores() -> int:
 def cuts(size: int, pieces: int, multiple: int) -> list[tuple[int, int]]:
     """Cut ``[0, size)`` into about that many parts whose lengths are multiples of a number, but for the last."""
     each = -(-size // max(pieces, 1))
-    each = -(-each // multiple) * multiple
+    each = max(-(-each // multiple), 1) * multiple
     return [(lo, min(lo + each, size)) for lo in range(0, size, each)]
 
 

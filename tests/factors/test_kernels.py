@@ -1,0 +1,81 @@
+"""Every operator against its slow reference, on panels with gaps, ties, constants and outliers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from alphaloom.factors.engine import Engine
+from alphaloom.factors.kernels import KERNELS
+from alphaloom.factors.node import Node, call, field_node, group
+from alphaloom.factors.operators import OPERATORS
+from alphaloom.market import Panel
+
+from . import panels, reference
+
+WINDOWED = [name for name, operator in OPERATORS.items() if any(a.name == "window" for a in operator.numbers)]
+COLUMNS = ("close", "volume", "open")
+ROUGH = ("ts_skew", "ts_kurt", "ts_residual", "ts_cov", "ts_beta", "ts_slope", "ts_rsquare", "demean", "group_demean")
+
+
+def step(name: str, **numbers: float) -> Node:
+    """Make a node of an operator over columns, with the numbers that it must have."""
+    operator = OPERATORS[name]
+    columns = iter(COLUMNS)
+    kinds = [argument.kind for argument in operator.nodes]
+    args = [group("sector") if kind == "group" else field_node(next(columns)) for kind in kinds]
+    given = {"window": 5.0, "q": 0.3, "n": 4.0, "low": -0.5, "high": 0.75} | numbers
+    known = [argument.name for argument in operator.numbers]
+    return call(name, *args, params={key: given[key] for key in known if key in given})
+
+
+def computed(node: Node, panel: Panel, threads: int = 1) -> NDArray[np.float32]:
+    """Compute one tree as it is."""
+    return Engine(panel, threads=threads).compute([node])[0]
+
+
+def agree(found: NDArray[np.float32], expected: NDArray[np.float64], floor: float) -> None:
+    """Hold two panels to the same gaps and to float32 precision."""
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    np.testing.assert_allclose(found, expected, rtol=3e-6, atol=floor)
+
+
+def inside(values: NDArray[np.float64], panel: Panel) -> NDArray[np.float64]:
+    return np.where(panel.universe, values, np.nan)
+
+
+def test_every_operator_has_a_kernel() -> None:
+    assert set(KERNELS) == set(OPERATORS)
+
+
+@pytest.mark.parametrize("flavour", panels.FLAVOURS)
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_operator_agrees_with_its_reference(name: str, flavour: str) -> None:
+    panel = panels.draw(3, 43, 5, flavour)
+    node = step(name)
+    expected = inside(reference.evaluate(node, panel), panel)
+    scale = np.nanmax(np.abs(expected), initial=1.0) if name in ROUGH else 1.0
+    agree(computed(node, panel), expected, 1e-6 * scale)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(sorted(WINDOWED)),
+    flavour=st.sampled_from(panels.FLAVOURS),
+    days=st.sampled_from([1, 2, 7, 31]),
+    names=st.sampled_from([1, 3, 18]),
+    window=st.sampled_from([1, 2, 3, 7, 40]),
+    share=st.sampled_from([0.0, 0.5, 1.0]),
+    seed=st.integers(0, 99),
+)
+def test_rolling_operator_agrees_on_any_panel_and_window(
+    name: str, flavour: str, days: int, names: int, window: int, share: float, seed: int
+) -> None:
+    panel = panels.draw(seed, days, names, flavour)
+    node = step(name, window=window, min_periods=max(1, round(share * window)))
+    expected = inside(reference.evaluate(node, panel), panel)
+    scale = np.nanmax(np.abs(expected), initial=1.0) if name in ROUGH else 1.0
+    agree(computed(node, panel), expected, 1e-6 * scale)
