@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import logging
 import os
 import sys
 import warnings
@@ -39,6 +40,9 @@ def load_litellm() -> Any:
         litellm.telemetry = False
         litellm.suppress_debug_info = True
         litellm.drop_params = True
+        if "LITELLM_LOG" not in os.environ:  # what matters reaches us as an exception
+            for name in ("LiteLLM", "LiteLLM Router"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)
         hello = [{"role": "user", "content": "hello"}]
         litellm.completion(model="openai/none", messages=hello, mock_response="hello", api_key="none")
     return litellm

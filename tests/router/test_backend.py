@@ -1,0 +1,55 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2] / ".root"
+
+
+def run(code: str, folder: Path) -> str:
+    body = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LITELLM")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", body],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_room_loads_without_a_model_library(tmp_path: Path) -> None:
+    loaded = run("import alphaloom.router; print(*sys.modules)", tmp_path).split()
+    assert not {"litellm", "openai", "numpy", "pandas"} & set(loaded)
+
+
+def test_the_model_library_loads_quietly_without_a_network_and_without_reading_dotenv(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("FROM_DOTENV=1\n")
+    code = """
+import os, socket
+def refuse(*_): raise SystemExit("reached for the network")
+socket.socket.connect = refuse
+from alphaloom.router import load_litellm
+assert load_litellm() is load_litellm()
+print(os.environ.get("FROM_DOTENV"))
+"""
+    assert run(code, tmp_path) == "None\n"
+
+
+def test_every_error_is_in_the_tree_at_the_top_of_its_module() -> None:
+    from alphaloom.router import errors
+
+    names = [name for name, each in vars(errors).items() if isinstance(each, type) and name != "AlphaloomError"]
+    assert all(name in (errors.__doc__ or "") for name in names)
+
+
+@pytest.mark.parametrize("name", ["ask", "spend", "probe", "close"])
+def test_the_door_has_a_handle_for_each_need(name: str) -> None:
+    from alphaloom.router import Router
+
+    assert getattr(Router, name).__doc__

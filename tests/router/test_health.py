@@ -1,0 +1,92 @@
+import asyncio
+import http.server
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from alphaloom.router import Router
+
+Build = Callable[..., Router]
+asked: list[tuple[str, str | None]] = []
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Answers /v1, refuses keys on /closed, fails on /broken, and sends /away elsewhere."""
+
+    def do_GET(self) -> None:
+        asked.append((self.path, self.headers.get("Authorization")))
+        folder = self.path.split("/")[1]
+        self.send_response({"v1": 200, "closed": 401, "broken": 500, "away": 302}.get(folder, 404))
+        self.send_header("Location", "/v1/models")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def no_network() -> None:
+    """Allow what the rest of the room forbids: these tests ask a server of their own."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    asked.clear()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def look(build: Build, environment: dict[str, str] | None = None, **model: Any) -> tuple[bool | None, str]:
+    (health,) = asyncio.run(build(environment, models={"it": {"model": "hosted_vllm/tiny"} | model}).probe())
+    return health.answers, health.detail
+
+
+def test_a_provider_of_this_process_answers(build: Build) -> None:
+    assert look(build, model="double/small") == (True, "runs in this process, without a network")
+
+
+def test_a_server_is_asked_for_its_models_and_for_nothing_else(build: Build, address: str) -> None:
+    answers, detail = look(build, {"K": "sk-1"}, api_base=f"{address}/v1/", api_key_env="K")
+    assert answers is True
+    assert "sk-1" not in detail
+    assert asked == [("/v1/models", "Bearer sk-1")]
+
+
+@pytest.mark.parametrize(("folder", "words"), [("closed", "refuses the key"), ("broken", "fails (500)")])
+def test_a_server_that_refuses_does_not_answer(build: Build, address: str, folder: str, words: str) -> None:
+    answers, detail = look(build, api_base=f"{address}/{folder}")
+    assert answers is False
+    assert words in detail
+
+
+def test_a_redirection_is_not_followed(build: Build, address: str) -> None:
+    assert look(build, api_base=f"{address}/away")[0] is False
+    assert [path for path, _ in asked] == ["/away/models"]
+
+
+def test_a_dead_address_is_said(build: Build) -> None:
+    answers, detail = look(build, api_base=f"http://127.0.0.1:{free_port()}/v1")
+    assert answers is False
+    assert "does not answer" in detail
+
+
+def test_a_paid_model_is_not_asked(build: Build) -> None:
+    assert look(build, {"K": "sk-1"}, model="openai/gpt", api_key_env="K") == (
+        None,
+        "not asked: that would be a paid call; K is set",
+    )
+    assert look(build, model="openai/gpt", api_key_env="K")[0] is False

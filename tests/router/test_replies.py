@@ -1,0 +1,23 @@
+from pydantic import BaseModel, ConfigDict
+
+from alphaloom.router.replies import response_format
+
+
+class Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    a: int
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    a: int = 1
+
+
+class Holder(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    inner: list[Open]
+
+
+def test_only_a_schema_that_leaves_nothing_open_is_called_strict() -> None:
+    strict = [response_format(each)["json_schema"]["strict"] for each in (Closed, Open, Holder)]
+    assert strict == [True, False, False]
