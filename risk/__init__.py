@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from .decision import Approved, Decision, Ruling
+from .decision import Approved, Decision
 from .errors import NotApproved, RiskError, SignalError, StateError
 from .gate import decide
 from .policy import Policy
-from .rules import Check
 from .signal import Signal
 from .sizing import Sizing, signals_from_scores
 from .state import BookState
@@ -14,12 +13,10 @@ from .state import BookState
 __all__ = [
     "Approved",
     "BookState",
-    "Check",
     "Decision",
     "NotApproved",
     "Policy",
     "RiskError",
-    "Ruling",
     "Signal",
     "SignalError",
     "Sizing",
