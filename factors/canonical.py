@@ -34,7 +34,8 @@ from .operators import OPERATORS
 from .render import render
 
 BUCKETS = (1, 2, 3, 5, 10, 20, 40, 60, 120, 250)
-WRAPPERS = frozenset({"rank", "zscore", "scale"})
+WRAPPERS = frozenset({"demean", "rank", "scale", "zscore"})
+"""Steps that keep the order of the names of a day."""
 LARGEST_POWER = 16
 
 Scaled = tuple[Fraction, Node | None]
@@ -53,7 +54,7 @@ def unsigned(node: Node) -> Node:
 
 
 def core(node: Node) -> Node:
-    """Return a canonical tree without sign, factor, added constant, and outermost rank, z-score or scale.
+    """Return a canonical tree without sign, factor, added constant, and outermost rank, z-score, scale or demean.
 
     Formulas with equal cores order the names of a day alike, or in opposite order.
     """
@@ -173,26 +174,7 @@ def _collected(coefficient: Fraction, sums: list[tuple[Linear, int]]) -> Linear:
         coefficient = _multiplied(coefficient, own, power)
         whole = Product(Counter({body: 1})) if power < 0 and body.op == "div" else product_of(body)
         product = product.times(whole, power)
-    windows, product = _sums_as_means(product)
-    return _as_linear(checked(coefficient * windows), _contracted(product))
-
-
-def _sums_as_means(product: Product) -> tuple[Fraction, Product]:
-    """Write each rolling sum of a product as the window times the rolling mean."""
-    factor = ONE
-    sides: list[Counter[Node]] = []
-    for side, sign in ((product.above, 1), (product.below, -1)):
-        renamed: Counter[Node] = Counter()
-        for body, count in side.items():
-            is_sum = _plain_window(body, "ts_sum")
-            factor *= Fraction(body.window) ** (sign * count) if is_sum else ONE
-            renamed[Node("ts_mean", body.args, body.params) if is_sum else body] += count
-        sides.append(renamed)
-    return factor, Product(*sides)
-
-
-def _plain_window(body: Node, op: str) -> bool:
-    return body.op == op and len(body.params) == 1
+    return _as_linear(coefficient, _contracted(product))
 
 
 def _contracted(product: Product) -> Node:
@@ -207,35 +189,16 @@ def _contracted(product: Product) -> Node:
 
 def _settled(total: Linear) -> Scaled:
     """Return a sum as a coefficient and a body whose first term has coefficient 1."""
-    total = _contract(_means(total))
+    total = _contract(total)
     if not total.terms:
         return total.constant, None
     bodies = ordered(total.terms)
     if len(bodies) == 1 and total.constant == 0:
-        return _mean_or_sum(total.terms[bodies[0]], bodies[0])
+        return total.terms[bodies[0]], bodies[0]
     pivot = next((total.terms[body] for body in bodies if total.terms[body] != 0), ONE)
-    terms = [dressed(*_mean_or_sum(total.terms[body] / pivot, body)) for body in bodies]
+    terms = [dressed(total.terms[body] / pivot, body) for body in bodies]
     constant = [number(written(total.constant / pivot))] if total.constant else []
     return pivot, call("add", *terms, *constant)
-
-
-def _means(total: Linear) -> Linear:
-    """Write rolling sums as means, so that like terms meet."""
-    terms = Linear(constant=total.constant)
-    for body, coefficient in total.terms.items():
-        if _plain_window(body, "ts_sum"):
-            mean = Node("ts_mean", body.args, body.params)
-            terms = terms.plus(Linear({mean: coefficient * body.window}))
-        else:
-            terms = terms.plus(Linear({body: coefficient}))
-    return terms
-
-
-def _mean_or_sum(coefficient: Fraction, body: Node) -> Scaled:
-    """Write the window times the rolling mean as the rolling sum."""
-    if _plain_window(body, "ts_mean") and body.window > 1 and abs(written(coefficient)) == body.window:
-        return coefficient / body.window, Node("ts_sum", body.args, body.params)
-    return coefficient, body
 
 
 def _contract(total: Linear) -> Linear:
@@ -310,7 +273,8 @@ def _released(node: Node, scaled: list[Scaled]) -> Scaled:
         args.append(dressed(inside, body))
     if operator.symmetric:
         args = ordered(args)
-    return total, _simplified(Node(op, tuple(args), node.params))
+    factor, body = undressed(_simplified(Node(op, tuple(args), node.params)))
+    return total * factor, body
 
 
 def _sign(value: Fraction) -> Fraction:

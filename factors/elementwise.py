@@ -85,7 +85,7 @@ LOGIC: tuple[Operator, ...] = (
            "(close > open) & (volume > delay(volume, 1))", infix="&", symmetric=True),
     _logic("or", "x? y?", "logic", "At least one holds.", "{x} or {y}",
            "(close > open) | (volume > delay(volume, 1))", infix="|", symmetric=True),
-    _logic("not", "x?", "logic", "It does not hold.", "not ({x})", "~(close > open)", infix="~"),
+    _logic("not", "x?", "logic", "It does not hold.", "not {x}", "~(close > open)", infix="~"),
     _logic("where", "condition? x y", "choice", "x where the condition holds, else y.",
            "{x} where {condition}, else {y}", "where(close > open, volume, -volume)",
            nan="Only a NaN condition or a NaN in the chosen branch gives NaN."),

@@ -27,7 +27,8 @@ class Expression:
     unsigned : Node
         The canonical tree without the overall sign.
     core : Node
-        `unsigned` without the outermost rank, z-score or scale: what monotone wrappers of one thing share.
+        `unsigned` without factor, added constant, and outermost rank, z-score, scale or demean: what monotone
+        wrappers of one thing share.
     lookback : Interval
         The days that it reads, today being 0; `hi` is never above 0.
     warmup : int

@@ -121,16 +121,25 @@ def _multiplied(factors: Counter[Node]) -> Node:
 
 
 def dressed(coefficient: Fraction, body: Node | None) -> Node:
-    """Write a multiple of a body as a tree: ``-x``, ``2 * x * y``, ``3 / x``."""
+    """Write a multiple of a body as a tree: ``-x``, ``2 * x * y``, ``3 / x``; window times mean as the sum."""
     value = written(coefficient)
     if body is None:
         return number(value)
     if value == 1:
         return body
+    if is_plain(body, "ts_mean") and abs(value) == body.window:
+        total = Node("ts_sum", body.args, body.params)
+        return total if value > 0 else call("neg", total)
+    if value == -1:
+        return call("neg", body)
     if body.op == "div":
-        above = _times(value, body.args[0])
-        return call("neg", body) if value == -1 else body.with_args(above, body.args[1])
-    return call("neg", body) if value == -1 else _times(value, body)
+        return body.with_args(_times(value, body.args[0]), body.args[1])
+    return _times(value, body)
+
+
+def is_plain(node: Node, op: str) -> bool:
+    """Tell whether a node is a rolling operator without any keyword."""
+    return node.op == op and len(node.params) == 1
 
 
 def _times(value: float, body: Node) -> Node:
@@ -143,7 +152,10 @@ def _times(value: float, body: Node) -> Node:
 def undressed(node: Node) -> tuple[Fraction, Node | None]:
     """Take a canonical tree apart into its coefficient and body: the inverse of `dressed`."""
     if node.op == "neg":
-        return -ONE, node.args[0]
+        coefficient, body = undressed(node.args[0])
+        return -coefficient, body
+    if is_plain(node, "ts_sum"):
+        return Fraction(node.window), Node("ts_mean", node.args, node.params)
     if node.op == "number":
         return exact(node.value or 0.0), None
     if node.op == "mul" and node.args[0].op == "number":

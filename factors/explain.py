@@ -1,0 +1,109 @@
+"""Say in plain words what a formula computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from .expression import Expression
+from .node import Node, walk
+from .operators import OPERATORS, parameters
+from .parse import parse
+from .render import render_number
+
+FIELD_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "open": "the open",
+        "high": "the day's high",
+        "low": "the day's low",
+        "close": "the close",
+        "close_raw": "the unadjusted close",
+        "vwap": "the volume-weighted price",
+        "amount": "money traded",
+        "cap": "market value",
+    }
+)
+UNITS: Mapping[str, str] = MappingProxyType(
+    {"bool": "a condition", "number": "a plain number", "rank": "a rank", "ratio": "a ratio", "return": "a return"}
+)
+
+
+def explain(expression: Expression | str) -> str:
+    """Return one or two sentences on what a formula computes, what it reads and in what unit it is.
+
+    Parameters
+    ----------
+    expression : Expression or str
+        The formula; a string is parsed first and may raise `ParseError`.
+
+    Returns
+    -------
+    str
+        "The cross-sectional rank of the 30-day standard deviation of returns, times -1. It is a rank and needs 31 days."
+    """
+    known = parse(expression) if isinstance(expression, str) else expression
+    words = in_words(known.root)
+    days = "today only" if known.warmup == 0 else f"{known.warmup + 1} days"
+    unit = UNITS.get(known.unit, f"in units of {known.unit}")
+    return f"{words[0].upper()}{words[1:]}. It is {unit} and needs {days}."
+
+
+def in_words(node: Node) -> str:
+    """Return a tree in words, without a capital or a full stop; a last change of sign comes last."""
+    if node.op == "neg" and not node.args[0].is_leaf:
+        return f"{in_words(node.args[0])}, times -1"
+    if node.op == "mul" and len(node.args) == 2:
+        numbers = [arg for arg in node.args if arg.op == "number"]
+        others = [arg for arg in node.args if arg.op != "number"]
+        if len(numbers) == 1 and not others[0].is_leaf:
+            return f"{in_words(others[0])}, times {_words(numbers[0])}"
+    return _words(node)
+
+
+def _words(node: Node) -> str:
+    if node.op == "number":
+        return render_number(node.value or 0.0)
+    if node.is_leaf:
+        return FIELD_WORDS.get(node.name, node.name)
+    operator = OPERATORS[node.op]
+    if len(node.args) > len(operator.nodes):
+        return _chain(node)
+    values = {name: render_number(value) for name, value in parameters(node).items()}
+    for argument, arg in zip(operator.nodes, node.args, strict=True):
+        values[argument.name] = _inner(arg, last=operator.words.endswith(f"{{{argument.name}}}"))
+    return operator.words.format(**values) + _keywords(node)
+
+
+def _inner(node: Node, last: bool = False) -> str:
+    """Return the words of an argument, in parentheses where they would run together with what surrounds them."""
+    words = _words(node)
+    if node.is_leaf:
+        return words
+    runs_on = OPERATORS[node.op].words.startswith("{") or OPERATORS[node.op].infix
+    return f"({words})" if runs_on or not last else words
+
+
+def _chain(node: Node) -> str:
+    """Return the words of a long sum, product, maximum, minimum or chain of conditions."""
+    if node.op in ("max", "min"):
+        kind = "largest" if node.op == "max" else "smallest"
+        return f"the {kind} of {', '.join(_inner(arg) for arg in node.args)}"
+    if node.op != "add":
+        joint = {"mul": " times ", "and": " and ", "or": " or "}[node.op]
+        return joint.join(_inner(arg) for arg in node.args)
+    words = _inner(node.args[0])
+    for arg in node.args[1:]:
+        words += f" minus {_inner(arg.args[0])}" if arg.op == "neg" else f" plus {_inner(arg)}"
+    return words
+
+
+def _keywords(node: Node) -> str:
+    """Mention a keyword that is not at its default."""
+    named = {argument.name for argument in OPERATORS[node.op].arguments if argument.keyword} - {"to"}
+    said = [f"{name} {render_number(value)}" for name, value in node.params if name in named]
+    return f" ({', '.join(said)})" if said else ""
+
+
+def operators_used(node: Node) -> tuple[str, ...]:
+    """Return the names of the operators of a tree, sorted, each once."""
+    return tuple(sorted({each.op for _, each in walk(node) if not each.is_leaf}))
