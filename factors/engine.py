@@ -175,7 +175,7 @@ class _Run:
         numbers = [int(value) if name in WHOLE else value for name, value in parameters(node).items()]
         rest = (*arrays, *members, *numbers, *call.fixed)
         share = self._workers.rows if call.by_rows else self._workers.columns
-        share(lambda lo, hi: call.sweep(out, *rest, lo, hi), *out.shape)
+        share(lambda lo, hi: call.sweep(out, *rest, lo, hi), out.shape)
         for arg in node.args:
             self._release(arg)
         return out
@@ -193,7 +193,7 @@ class _Run:
         """Copy the values within the universe."""
         out = np.empty(self._store.member.shape, np.float32)
         values, member = self._alive[node], self._store.member
-        self._workers.rows(lambda lo, hi: within(out, values, member, lo, hi), *out.shape)
+        self._workers.rows(lambda lo, hi: within(out, values, member, lo, hi), out.shape)
         return out
 
     def _release(self, node: Node) -> None:

@@ -32,15 +32,17 @@ class Workers:
         self.threads = max(1, threads)
         self._pool = ThreadPoolExecutor(self.threads - 1, "factors") if self.threads > 1 else None
 
-    def columns(self, part: Callable[[int, int], None], days: int, names: int) -> None:
+    def columns(self, part: Callable[[int, int], None], shape: tuple[int, ...]) -> None:
         """Run a kernel over blocks of columns."""
+        days, names = shape
         pieces = -(-names // COLUMNS)
         if self._pool is not None and days * names >= SMALL:
             pieces = -(-pieces // self.threads) * self.threads
         self._run(part, cuts(names, pieces, LANES), days * names)
 
-    def rows(self, part: Callable[[int, int], None], days: int, names: int) -> None:
+    def rows(self, part: Callable[[int, int], None], shape: tuple[int, ...]) -> None:
         """Run a kernel over blocks of rows."""
+        days, names = shape
         shared = self._pool is not None and days * names >= SMALL
         self._run(part, cuts(days, self.threads if shared else 1, 1), days * names)
 

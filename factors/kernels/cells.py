@@ -25,11 +25,12 @@ TINY = float(np.finfo(np.float32).eps)
 @kernel
 def row(values: Array, day: int) -> Array:
     """Return a day's row; an array of a single row serves every day (numbers are handed over like that)."""
-    return values[day if values.shape[0] > 1 else 0]
+    found: Array = values[day if values.shape[0] > 1 else 0]
+    return found
 
 
 @kernel
-def finite(value: np.float32) -> np.float32:
+def finite(value: float | np.float32) -> np.float32:
     """Return the value as float32, NaN where it is infinite, too large, or missing."""
     narrow = np.float32(value)
     return narrow if abs(narrow) <= LARGEST else NAN

@@ -44,17 +44,18 @@ def percentile(now: float, values: Values) -> float:
 
 
 def skew(values: Values) -> float:
-    return math.nan if len(values) < 3 or constant(values) else float(pd.Series(standard(values)).skew())
+    return math.nan if len(values) < 3 or constant(values) else float(np.asarray(pd.Series(standard(values)).skew()))
 
 
 def kurt(values: Values) -> float:
-    return math.nan if len(values) < 4 or constant(values) else float(pd.Series(standard(values)).kurt())
+    return math.nan if len(values) < 4 or constant(values) else float(np.asarray(pd.Series(standard(values)).kurt()))
 
 
 def standard(values: Values) -> Values:
     """Bring to a scale that pandas does not take for zero."""
     centred: Values = values - values.mean()
-    return centred / np.abs(centred).max()
+    centred /= np.abs(centred).max()
+    return centred
 
 
 def bars_since(window: Values, best: Callable[[Values], float]) -> float:
@@ -161,7 +162,8 @@ def lagged(name: str, x: Values, numbers: Mapping[str, float]) -> Values:
     window = int(numbers["window"])
     then = np.full(x.shape, np.nan)
     then[window:] = x[: max(len(x) - window, 0)]
-    return {"delay": then, "delta": x - then, "ts_returns": x / then - 1}[name]
+    choices: dict[str, Values] = {"delay": then, "delta": x - then, "ts_returns": x / then - 1}
+    return choices[name]
 
 
 Row = Callable[[Values, Mapping[str, float]], Values]
@@ -178,7 +180,7 @@ def held(x: Values, numbers: Mapping[str, float]) -> Values:
 
 
 ACROSS: Mapping[str, Row] = {
-    "rank": lambda x, p: pd.Series(x).rank(pct=True).to_numpy(),
+    "rank": lambda x, p: np.asarray(pd.Series(x).rank(pct=True), float),
     "zscore": lambda x, p: np.array([score(each, x, p["ddof"]) for each in x]),
     "scale": lambda x, p: x * p["to"] / np.abs(x).sum(),
     "winsorize": held,
@@ -257,11 +259,8 @@ def apply(node: Node, args: list[Any], panel: Panel) -> Values:
             two = node.op in TWO_SERIES
             out = rolling_two(node.op, args[0], args[1], numbers) if two else rolling(node.op, args[0], numbers)
         elif family == "cross-section":
-            plain = len(args) == 1
-            member = panel.universe
-            out = (
-                across(ACROSS[node.op], args[0], member, numbers) if plain else grouped(node.op, *args, member, numbers)
-            )
+            groups = args[1] if len(args) > 1 else np.zeros(panel.universe.shape[1], np.int16)
+            out = grouped(node.op, args[0], groups, panel.universe, numbers)
         elif node.op == "clip":
             out = np.clip(args[0], numbers["low"], numbers["high"])
         else:

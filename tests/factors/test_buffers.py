@@ -75,6 +75,6 @@ def test_workers_visit_every_cell_once_with_more_than_one_thread() -> None:
         seen[:, lo:hi] += 1
 
     for count in (1, 2, 3):
-        Workers(count).columns(part, *seen.shape)
+        Workers(count).columns(part, seen.shape)
     assert (seen == 3).all()
     assert len(threads) > 1
