@@ -174,9 +174,14 @@ class Evaluator:
         if row is None:
             if self.evaluations_left() <= 0:
                 return None
-            row = Evaluation(self.run, expression.id, expression.text, hypothesis, self._measure(expression))
-            self.ledger.record_evaluation(row)
-            self.rows[expression.id] = row
+            row = self._record(expression, hypothesis)
+        return row
+
+    def _record(self, expression: Expression, hypothesis: str) -> Evaluation:
+        """Score a factor on search and write it down; a set is scored even when the budget for single ones is spent."""
+        row = Evaluation(self.run, expression.id, expression.text, hypothesis, self._measure(expression))
+        self.ledger.record_evaluation(row)
+        self.rows[expression.id] = row
         return row
 
     def _measure(self, expression: Expression) -> dict[str, Any]:
@@ -248,9 +253,7 @@ class Evaluator:
                 f"A set has 2 to {MOST_MEMBERS} members.", field="members", got=len(members), allowed=f"2 to {MOST_MEMBERS}"
             )
         expression = self.read(_sum_of_ranks(members))
-        row = self._evaluate(expression, f"set-{expression.id}") or Evaluation(
-            self.run, expression.id, expression.text, "", self._measure(expression)
-        )
+        row = self.rows.get(expression.id) or self._record(expression, f"set-{expression.id}")
         return self._judge(self._set(expression, members, row), [])
 
     def _set(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:

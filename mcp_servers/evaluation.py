@@ -17,12 +17,6 @@ FactorId = Annotated[str, Field(pattern=r"^f[0-9a-f]{16}$", description="the id 
 Key = Annotated[str, Field(min_length=1, max_length=200, description="names this call; the same key is the same call")]
 
 
-class Item(BaseModel):
-    """One scored factor to submit."""
-
-    id: FactorId
-
-
 class Hypothesis(BaseModel):
     """What the formula is meant to test."""
 
@@ -50,9 +44,9 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
 
     @server.tool(annotations=RECORDS)
     @tool
-    def submit_to_gate(items: Annotated[list[Item], Field(min_length=1, max_length=20)], key: Key) -> dict[str, Any]:
+    def submit_to_gate(ids: Annotated[list[FactorId], Field(min_length=1, max_length=20)], key: Key) -> dict[str, Any]:
         """Put scored factors before the acceptance gate; each that reaches statistics spends a trial for good."""
-        return {"key": key, "verdicts": [verdict.for_agents() for verdict in evaluator.submit([item.id for item in items])]}
+        return {"key": key, "verdicts": [verdict.for_agents() for verdict in evaluator.submit(ids)]}
 
     @server.tool(annotations=RECORDS)
     @tool

@@ -59,7 +59,16 @@ def _refusal(name: str, result: CallToolResult, body: dict[str, Any]) -> ToolErr
 
 @asynccontextmanager
 async def open_sessions(servers: Mapping[str, MCPServer]) -> AsyncIterator[dict[str, Session]]:
-    """Open one session on each server and close them all at the end."""
+    """Open one session on each server and close them all at the end.
+
+    An error inside is raised as it is: the clients' task groups would wrap it in a group of one.
+    """
+    failed: Exception | None = None
     async with AsyncExitStack() as stack:
         clients = {name: await stack.enter_async_context(Client(server)) for name, server in servers.items()}
-        yield {name: Session(client) for name, client in clients.items()}
+        try:
+            yield {name: Session(client) for name, client in clients.items()}
+        except Exception as error:
+            failed = error
+    if failed is not None:
+        raise failed
