@@ -7,6 +7,7 @@ import math
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from ..ledger import ModelCall
 from .config import ModelBudget
@@ -27,10 +28,7 @@ class Amount:
 
 
 class Account:
-    """What one run has spent, and what its calls under way may still spend.
-
-    Checking and reserving happen between two awaits, so that no other task of the loop can come between.
-    """
+    """What one run has spent, and what its calls under way may still spend; used from one event loop at a time."""
 
     def __init__(self, budget: ModelBudget, recorded: Iterable[ModelCall]) -> None:
         calls = list(recorded)
@@ -39,6 +37,7 @@ class Account:
         self._spent = Amount(len(calls), tokens, math.fsum(call.cost_usd for call in calls))
         self._reserved: dict[object, Amount] = {}
         self._settled = asyncio.Event()
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @property
     def spent(self) -> Amount:
@@ -49,19 +48,20 @@ class Account:
     async def reserve(self, worst: Amount) -> AsyncIterator[None]:
         """Hold the worst case of a call while it is under way.
 
-        A call that fits only once the calls under way have settled below their worst waits for them, so that the
-        budget ends at the same call however the calls overlap.
+        A call that fits only once the calls under way have settled below their worst waits for them, and those asked
+        after it wait behind it: the budget then ends at the call at which it would end one by one.
 
         Raises
         ------
         BudgetEnded
             If the call could pass a cap.
         """
-        while self._over(self._total() + worst) and self._reserved:
-            await self._settled.wait()
-        self.check(worst)
         ticket = object()
-        self._reserved[ticket] = worst
+        async with self._queue():
+            while self._over(self._total() + worst) and self._reserved:
+                await self._settled.wait()
+            self.check(worst)
+            self._reserved[ticket] = worst
         try:
             yield
         finally:
@@ -77,6 +77,10 @@ class Account:
     def add(self, call: ModelCall) -> None:
         """Count a call that was recorded."""
         self._spent += Amount(1, call.tokens_in + call.tokens_out, call.cost_usd)
+
+    def _queue(self) -> asyncio.Lock:
+        """Return the queue of this event loop; a router may outlive a loop, a lock may not."""
+        return self._queues.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
     def _total(self) -> Amount:
         """Return what is spent, and the worst of what is under way."""
@@ -100,5 +104,5 @@ class Account:
             field=f"budget.{cap}",
             got=spent + need,
             allowed=limit,
-            hint="What was found is kept. Resume with a larger budget to go on.",
+            hint="What was found is kept. A new run with a larger model budget (calls, tokens, usd) goes further.",
         )
