@@ -351,7 +351,11 @@ def _denied(node: Node) -> Node:
 def _chosen(node: Node) -> Node:
     """Write a choice on a denied condition the other way round."""
     condition, x, y = node.args
-    return call("where", condition.args[0], y, x) if condition.op == "not" else node
+    if condition.op == "not":
+        return call("where", condition.args[0], y, x)
+    if condition.op in ("le", "ne"):
+        return call("where", _denied(call("not", condition)), y, x)
+    return node
 
 
 SPECIAL: Mapping[str, Callable[[Node], Node]] = MappingProxyType(

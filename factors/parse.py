@@ -250,14 +250,16 @@ class _Builder:
             if argument.name in pieces:
                 found[argument.name] = self._literal(argument, pieces[argument.name], operator)
         window = found.get("window")
-        if window is not None and found.get("min_periods", window) > window:
-            raise self.refuse("min_periods exceeds the window", pieces["min_periods"], _lesson(operator))
-        defaults = {
-            argument.name: argument.default for argument in operator.numbers if argument.keyword or argument.default
-        }
+        self._check_order(operator, found, pieces)
+        defaults = {each.name: each.default for each in operator.numbers if each.keyword or each.default}
         if "min_periods" in defaults:
             defaults["min_periods"] = window
         return tuple((name, value) for name, value in found.items() if defaults.get(name) != value)
+
+    def _check_order(self, operator: Operator, found: dict[str, float], pieces: dict[str, Syntax]) -> None:
+        for smaller, larger in (("min_periods", "window"), ("low", "high")):
+            if found.get(smaller, 0.0) > found.get(larger, float("inf")):
+                raise self.refuse(f"{smaller} exceeds {larger}", pieces[smaller], _lesson(operator))
 
     def _literal(self, argument: Argument, piece: Syntax, operator: Operator) -> float:
         if piece.kind != "number":

@@ -113,7 +113,9 @@ def _agree(node: Node, units: Units, first: int = 0) -> Unit:
         if (known.price, known.volume) != (units[place].price, units[place].volume):
             raise _disagreement(node, units, places[0], place)
     kinds = {units[place].kind for place in places} - {"number"}
-    return known if not known.is_pure else Unit(kind=kinds.pop() if len(kinds) == 1 else "ratio")
+    if not known.is_pure or not kinds:
+        return known
+    return Unit(kind=kinds.pop() if len(kinds) == 1 else "ratio")
 
 
 VERBS: Mapping[str, str] = MappingProxyType(
