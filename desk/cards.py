@@ -41,6 +41,7 @@ class Card:
     decay: str
     years: str
     reasons: Sequence[Reason]
+    doubts: Sequence[str]
     warnings: Sequence[str]
 
 
@@ -53,7 +54,7 @@ def card(entry: Mapping[str, Any], curve: Mapping[str, Any], boundary: str | Non
         id=str(entry["id"]),
         kind=f"set of {len(members)}" if members else "factor",
         statement=str(hypothesis.get("statement") or ("A set of factors" if members else "No hypothesis stated")),
-        mechanism=str(hypothesis.get("mechanism") or ""),
+        mechanism=str(hypothesis.get("mechanism") or "").replace("_", " "),
         facts=_facts(entry, hypothesis),
         text="" if members else str(entry.get("text") or ""),
         explained=str(entry.get("explained") or ""),
@@ -64,6 +65,7 @@ def card(entry: Mapping[str, Any], curve: Mapping[str, Any], boundary: str | Non
         decay=_decay(search, selection),
         years=_years(search, selection),
         reasons=[_reason(item) for item in entry.get("reasons") or ()],
+        doubts=[str(item.get("message") or item.get("code")) for item in search.get("weaknesses") or ()],
         warnings=_warnings(search, selection),
     )
 
@@ -178,7 +180,6 @@ def _reason(item: Mapping[str, Any]) -> Reason:
 
 
 def _warnings(*windows: Mapping[str, Any]) -> list[str]:
-    found = [
-        str(item.get("message") or item.get("code")) for window in windows for item in window.get("warnings") or ()
-    ]
-    return list(dict.fromkeys(found))
+    """Return the doubts that belong to this factor; those about the data stand once, at the top."""
+    found = [item for window in windows for item in window.get("warnings") or () if item.get("code") != "data"]
+    return list(dict.fromkeys(str(item.get("message") or item.get("code")) for item in found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
@@ -36,18 +37,20 @@ def shown_progress() -> Iterator[Show]:
 
 
 class PlainLines:
-    """One line when a round, phase or verdict changes, else every few seconds of the campaign's own time."""
+    """One line when a round, phase or verdict changes, else one every few seconds."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, seconds: Callable[[], float] = time.monotonic) -> None:
         self._console = console
+        self._seconds = seconds
         self._said: tuple[object, ...] = ()
         self._at = float("-inf")
 
     def __call__(self, progress: Progress, /) -> None:
         """Print a line unless nothing decisive happened just after the last one."""
-        news = (progress.phase, progress.round, progress.trials, progress.accepted, progress.watched, progress.message)
-        if news != self._said or progress.elapsed_s - self._at >= QUIET_SECONDS:
-            self._said, self._at = news, progress.elapsed_s
+        news = (progress.phase, progress.round, progress.trials, progress.accepted, progress.watched)
+        now = self._seconds()
+        if news != self._said or now - self._at >= QUIET_SECONDS:
+            self._said, self._at = news, now
             self._console.print(line(progress), markup=False, soft_wrap=True)
 
 
@@ -63,7 +66,10 @@ class Panelled:
 
 
 def line(progress: Progress) -> str:
-    """Return a progress in one line."""
+    """Return a progress in one line; before the search there is nothing to count."""
+    said = f" | {progress.message}" if progress.message else ""
+    if not progress.evaluations_budget:
+        return f"{progress.phase}{said}"
     parts = [
         f"{progress.hypotheses} hypotheses",
         f"{progress.attempts} factors tried",
@@ -73,13 +79,19 @@ def line(progress: Progress) -> str:
         f"{money(progress.usd)} spent",
         _time(progress),
     ]
-    said = f" | {progress.message}" if progress.message else ""
     return f"{_where(progress)}: {', '.join(parts)}{said}"
 
 
 def panel(progress: Progress) -> RenderableType:
     """Return a progress as a panel."""
     from rich.panel import Panel
+    from rich.text import Text
+
+    body = _counts(progress) if progress.evaluations_budget else Text(progress.message)
+    return Panel(body, title=Text(_where(progress)), title_align="left", border_style="dim", expand=False, width=76)
+
+
+def _counts(progress: Progress) -> RenderableType:
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -96,7 +108,7 @@ def panel(progress: Progress) -> RenderableType:
     grid.add_row("spend", money(progress.usd))
     grid.add_row("time", _time(progress))
     grid.add_row("", Text(progress.message, style="dim"))
-    return Panel(grid, title=Text(_where(progress)), title_align="left", border_style="dim", expand=False, width=76)
+    return grid
 
 
 def _where(progress: Progress) -> str:

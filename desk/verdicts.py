@@ -32,9 +32,9 @@ def print_verdicts(results: Mapping[str, Any]) -> None:
         console.print(table)
     for sentence in (_hidden(results), str((results.get("power") or {}).get("sentence") or "")):
         if sentence:
-            console.print(Text(sentence))
+            console.print(Text(sentence), soft_wrap=True)
     for warning in said(results, data_only=False):
-        console.print(Text(f"warning: {warning}", "yellow"))
+        console.print(Text(f"warning: {warning}", "yellow"), soft_wrap=True)
 
 
 def _table(results: Mapping[str, Any]) -> Table:

@@ -35,7 +35,8 @@ def sheet(rank_ic: float, days: list[str]) -> JSON:
         "decay": {"1": rank_ic * 0.5, "5": rank_ic, "10": rank_ic * 0.7, "20": -rank_ic * 0.1},
         "quantile_returns": [k * rank_ic * 0.02 + 0.0006 for k in (-2, -0.8, 0.1, 0.7, 2.1)],
         "by_year": {year: rank_ic * (1.5 - 0.35 * k) for k, year in enumerate(years)},
-        "warnings": [],
+        "warnings": [{"code": "data", "message": "vwap is derived: typical price"}],
+        "weaknesses": [{"code": "fades", "message": "half of its RankIC is gone after 10 days", "value": 0.5}],
     }  # fmt: skip
 
 

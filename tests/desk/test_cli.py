@@ -1,6 +1,7 @@
 """Every command answers, and every mistake is told in words with the right exit code."""
 
 import errno
+import io
 import json
 import sys
 import types
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from alphaloom.desk.cli import outcome
+from alphaloom.desk.progress import PlainLines, panel
 from alphaloom.ledger import AlphaloomError
 
 from . import example
@@ -28,7 +31,7 @@ class Ended(AlphaloomError):
     exit_code = 4
 
 
-def progress(**changes: Any) -> types.SimpleNamespace:
+def progress(**changes: Any) -> Any:
     plain = {
         "phase": "search", "round": 2, "rounds": 6, "hypotheses": 18, "attempts": 143, "evaluations": 96,
         "evaluations_budget": 400, "trials": 2, "accepted": 0, "watched": 1, "rejected": 1, "usd": 0.0,
@@ -251,3 +254,26 @@ def test_init_writes_once(capsys: Capture, tmp_path: Path) -> None:
     assert outcome(["init", str(file)]) == 1
     assert "exists and is left as it is" in capsys.readouterr().err
     assert file.read_bytes() == written
+
+
+def test_plain_progress_says_little_until_something_happens() -> None:
+    clock = iter([0.0, 1.0, 2.0, 9.0])
+    output = io.StringIO()
+    console = Console(file=output, width=300)
+    show = PlainLines(console, lambda: next(clock))
+    for each in (progress(), progress(message="a"), progress(accepted=1), progress(accepted=1, message="b")):
+        show(each)
+    said = output.getvalue().splitlines()
+    assert ["accepted" in line for line in said] == [True, True, True]
+    assert [line.partition(" accepted")[0][-1] for line in said] == ["0", "1", "1"]
+
+
+def test_the_panel_shows_counts_once_there_are_some() -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=100)
+    console.print(panel(progress(evaluations_budget=0, round=0, phase="compiling", message="compiled 3 of 69")))
+    console.print(panel(progress()))
+    early, _, late = output.getvalue().partition("round 2 of 6")
+    assert "compiled 3 of 69" in early
+    assert "evaluated" not in early
+    assert "143 tried, 96 evaluated, best |t| on search 3.2" in late
