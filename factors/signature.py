@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 NAN_NOTES: Mapping[str, str] = MappingProxyType(
     {
@@ -152,6 +152,14 @@ def panels(names: str) -> tuple[Argument, ...]:
     """Make the arguments named in a string: ``x?`` is a condition, ``by@`` a group, the rest are panels."""
     kinds = {"?": "condition", "@": "group"}
     return tuple(Argument(name.rstrip("?@"), kinds.get(name[-1], "panel")) for name in names.split())
+
+
+class Prose(NamedTuple):
+    """What is said about an operator; see `Operator`."""
+
+    summary: str
+    words: str
+    example: str
 
 
 class Traits(TypedDict, total=False):
