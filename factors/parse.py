@@ -154,7 +154,7 @@ class _Builder:
 
     def _number(self, piece: Syntax) -> float:
         value = float(piece.text)
-        if abs(value) > LARGEST_NUMBER or 0 < abs(value) < 1 / LARGEST_NUMBER:
+        if not _in_range(value):
             raise self.refuse(f"{piece.text} is out of range", piece, "Numbers lie between 1e-15 and 1e15.")
         return value
 

@@ -229,7 +229,7 @@ class _Trial:
         if present.sum() < COVERAGE * self.panel.universe[warmup + 40 :: 20].sum():
             return False
         distinct = [np.unique(day[there]).size / max(there.sum(), 1) for day, there in zip(after, present, strict=True)]
-        return min(distinct) >= SPREAD
+        return bool(min(distinct) >= SPREAD)
 
     def _is_new(self, order: RowOrder) -> bool:
         """Tell whether no known order of the names is close to this one, or to its opposite."""

@@ -186,6 +186,10 @@ def test_monsters_are_refused_cleanly(text: str) -> None:
     assert refusal(text).stage == "parse"
 
 
+def test_a_constant_that_grows_out_of_range_is_refused() -> None:
+    assert refusal("power(" * 55 + "returns" + ", 2)" * 55).stage == "types"
+
+
 def test_a_long_sum_is_not_deep() -> None:
     assert parse("+".join(["close"] * 90)).canonical_text == "90 * close"
 
