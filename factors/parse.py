@@ -122,11 +122,17 @@ def _typed(root: Node, text: str, places: dict[Path, int]) -> str:
 
 def _canonical(root: Node, text: str) -> Node:
     try:
-        return canonical(root)
+        plain = canonical(root)
     except BadConstant as refusal:
-        raise ParseError(
-            str(refusal), text=text, stage="types", hint="Use numbers between 1e-15 and 1e15 that mean something."
-        ) from None
+        raise ParseError(str(refusal), text=text, stage="types") from None
+    for _, node in walk(plain):
+        if node.op == "number" and not _in_range(node.value or 0.0):
+            raise ParseError(f"a constant of the formula becomes {node.value:g}", text=text, stage="types")
+    return plain
+
+
+def _in_range(value: float) -> bool:
+    return value == 0 or 1 / LARGEST_NUMBER <= abs(value) <= LARGEST_NUMBER
 
 
 @dataclass
