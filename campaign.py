@@ -49,11 +49,11 @@ class Frozen(BaseModel):
 class MarketSettings(Frozen):
     """Which market: a file of prices, or the synthetic market with alphas planted in it."""
 
-    name: str = Field("", description="what reports call the data")
-    panel: Path | None = Field(None, description="tidy Parquet or CSV; none: the synthetic market")
-    sectors: Path | None = Field(None, description="Parquet or CSV with symbol and sector")
-    as_of: date | None = Field(None, description="no row may be later; the last date by default")
-    derive: dict[str, str] = Field({}, description="fields to compute, e.g. {vwap: typical}")
+    name: str = Field(default="", description="what reports call the data")
+    panel: Path | None = Field(default=None, description="tidy Parquet or CSV; none: the synthetic market")
+    sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
+    as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
+    derive: dict[str, str] = Field(default={}, description="fields to compute, e.g. {vwap: typical}")
     synthetic: SyntheticConfig = SyntheticConfig()
     plants: PlantSettings = PlantSettings()
 
@@ -61,8 +61,8 @@ class MarketSettings(Frozen):
 class Settings(Frozen):
     """One campaign file, read once and written into the ledger with the run."""
 
-    name: str = Field("campaign", pattern=r"^[a-z0-9][a-z0-9-]{0,40}$", description="part of the run's id")
-    seed: int = Field(7, ge=0, description="of every draw: the agents' and the synthetic market's")
+    name: str = Field(default="campaign", pattern=r"^[a-z0-9][a-z0-9-]{0,40}$", description="part of the run's id")
+    seed: int = Field(default=7, ge=0, description="of every draw: the agents' and the synthetic market's")
     market: MarketSettings = MarketSettings()
     agents: AgentsConfig = AgentsConfig()
     models: RouterConfig = OFFLINE
@@ -193,6 +193,7 @@ class Campaign:
             horizon = self.settings.evidence.horizon_days
             desk = Desk(router, tools, journal, run, self.settings.seed, self.settings.agents, horizon, told)
             state = await run_graph(desk, ledger.run_folder(run) / "checkpoints.sqlite", run, resume=True)
+        await router.close()
         return state["ended"]
 
     def _close(self, evaluator: Evaluator, dossier: Dossier, accepted: Sequence[str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ AlphaloomError
 └── DeskError
     ├── ReportError        a run's results cannot be read, or the report cannot be written
     ├── FileExists         a file would have been overwritten
+    ├── GateRefused        a step before scoring refused a factor that was submitted by hand
     └── CapabilityMissing  something that this command needs is not on this machine
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from ..ledger import AlphaloomError
 
-__all__ = ["CapabilityMissing", "DeskError", "FileExists", "ReportError"]
+__all__ = ["CapabilityMissing", "DeskError", "FileExists", "GateRefused", "ReportError"]
 
 
 class DeskError(AlphaloomError):
@@ -30,6 +31,13 @@ class FileExists(DeskError):
     """A file would have been overwritten."""
 
     code = "file_exists"
+    exit_code = 1
+
+
+class GateRefused(DeskError):
+    """A step before scoring refused a factor that was submitted by hand; no trial was spent."""
+
+    code = "gate_refused"
     exit_code = 1
 
 

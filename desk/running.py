@@ -10,11 +10,12 @@ import typer
 
 from .console import notices, print_object, print_plain
 from .failures import BUDGET_ENDED, INTERRUPTED
+from .finding import located, run_folder
 from .options import AsJson, AsOf, Overrides, PanelFile, RunName, SectorsFile, Seed, Workspace
 from .progress import Show, shown_progress
 
 if TYPE_CHECKING:
-    from ..campaign import Campaign, CampaignResult
+    from ..campaign import CampaignResult
 
 __all__ = ["report", "resume", "run"]
 
@@ -34,7 +35,9 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a campaign: agents propose factors, the gate judges them, a report tells the outcome."""
-    ready = _campaigns().from_yaml(
+    from .front import Campaign
+
+    ready = Campaign.from_yaml(
         campaign or DEMO,
         panel=panel,
         sectors=sectors,
@@ -48,13 +51,14 @@ def run(
 
 def resume(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
     """Go on with a run that was interrupted or killed; nothing that was paid for is done twice."""
-    campaigns = _campaigns()
-    _follow(lambda show: campaigns.resume(run, workspace=workspace, progress=show), workspace, as_json=as_json)
+    name, place = located(run, workspace)
+    from .front import Campaign
+
+    _follow(lambda show: Campaign.resume(name, workspace=place, progress=show), workspace, as_json=as_json)
 
 
 def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
     """Write the report of a finished run again."""
-    from .finding import run_folder
     from .report import write_report
 
     path = write_report(run_folder(run, workspace))
@@ -62,15 +66,6 @@ def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -
         print_object({"report": str(path.resolve())})
     else:
         print_plain(str(path.resolve()))
-
-
-def _campaigns() -> type[Campaign]:
-    """Return campaigns that end with our report."""
-    from ..campaign import Campaign
-    from .report import write_report
-
-    Campaign.render = write_report
-    return Campaign
 
 
 def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, as_json: bool) -> None:

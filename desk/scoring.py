@@ -9,7 +9,7 @@ import typer
 
 from .console import answers, print_object
 from .figures import DASH, generic, number, percent
-from .options import AsJson, PanelFile, SectorsFile, Workspace
+from .options import AsJson, AsOf, PanelFile, SectorsFile, Workspace
 
 __all__ = ["app", "score"]
 
@@ -21,6 +21,7 @@ def score(
     expression: Annotated[str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'")],
     panel: PanelFile = None,
     sectors: SectorsFile = None,
+    as_of: AsOf = None,
     workspace: Workspace = None,
     gate: Annotated[
         bool, typer.Option("--gate", help="Put it before the gate, which spends a trial for good.")
@@ -28,9 +29,10 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Score a factor on the search window; days that are sealed are never read."""
-    from ..campaign import score_factor
+    from .research import score_factor
 
-    sheet = score_factor(expression, panel=panel, sectors=sectors, workspace=workspace, gate=gate)
+    day = as_of.date() if as_of else None
+    sheet = score_factor(expression, panel=panel, sectors=sectors, workspace=workspace, gate=gate, as_of=day)
     if as_json:
         print_object(sheet)
     else:
@@ -77,11 +79,14 @@ def _decay(decay: Mapping[str, Any]) -> str:
 
 
 def _verdict(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
-    if not sheet.get("verdict"):
+    """Return what the gate said, if it was asked."""
+    gate = sheet.get("gate")
+    if not gate:
         return []
-    reasons = [
-        (f"  {item.get('step')}", f"{'passed' if item.get('passed') else 'failed'}: {item.get('message')}")
-        for item in sheet.get("reasons") or ()
-        if isinstance(item, Mapping)
-    ]
-    return [("verdict", generic(sheet["verdict"])), *reasons]
+    selection = gate.get("selection") or {}
+    said = [("verdict", str(gate.get("verdict")))]
+    if gate.get("trial") is not None:
+        said.append(("trial", f"no. {gate['trial']}, p {number(selection.get('p_value'), 5)}"))
+    for item in gate.get("reasons") or ():
+        said.append((f"  {item.get('step')}", f"{'passed' if item.get('passed') else 'failed'}: {item.get('message')}"))
+    return said

@@ -30,6 +30,6 @@ def mcp(
     workspace: Workspace = None,
 ) -> None:
     """Serve one of the agents' MCP servers over standard input and output, until the client hangs up."""
-    from ..campaign import serve
+    from .research import serve
 
     serve(server.value, panel=panel, sectors=sectors, workspace=workspace)

@@ -36,8 +36,8 @@ class Budget(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    evaluations: int = Field(240, ge=1, description="factors scored on the search window")
-    trials: int = Field(10, ge=0, description="looks at the selection window")
+    evaluations: int = Field(default=240, ge=1, description="factors scored on the search window")
+    trials: int = Field(default=10, ge=0, description="looks at the selection window")
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ class WindowSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    search: float = Field(0.6, gt=0, lt=1, description="share of the days that agents see")
-    selection: float = Field(0.2, gt=0, lt=1, description="share of the days that only the gate sees")
-    min_search_days: int = Field(120, ge=40, description="days")
-    min_selection_days: int = Field(60, ge=40, description="days")
-    min_sealed_days: int = Field(40, ge=40, description="days")
+    search: float = Field(default=0.6, gt=0, lt=1, description="share of the days that agents see")
+    selection: float = Field(default=0.2, gt=0, lt=1, description="share of the days that only the gate sees")
+    min_search_days: int = Field(default=120, ge=40, description="days")
+    min_selection_days: int = Field(default=60, ge=40, description="days")
+    min_sealed_days: int = Field(default=40, ge=40, description="days")
 
     @model_validator(mode="after")
     def _something_stays_sealed(self) -> WindowSettings:
@@ -30,8 +30,8 @@ class CostSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    bps_per_side: float = Field(10.0, ge=0, description="basis points of traded notional, one way")
-    borrow_bps_per_year: float = Field(50.0, ge=0, description="basis points of short notional a year")
+    bps_per_side: float = Field(default=10.0, ge=0, description="basis points of traded notional, one way")
+    borrow_bps_per_year: float = Field(default=50.0, ge=0, description="basis points of short notional a year")
 
 
 class ComplexitySettings(BaseModel):
@@ -39,11 +39,11 @@ class ComplexitySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_size: int = Field(30, ge=1, description="nodes")
-    max_depth: int = Field(10, ge=1, description="levels")
-    max_constants: int = Field(8, ge=0, description="free numbers, windows included")
-    max_fields: int = Field(5, ge=1, description="raw fields")
-    price_per_node: float = Field(0.02, ge=0, description="taken from |t| on search for each node over five")
+    max_size: int = Field(default=30, ge=1, description="nodes")
+    max_depth: int = Field(default=10, ge=1, description="levels")
+    max_constants: int = Field(default=8, ge=0, description="free numbers, windows included")
+    max_fields: int = Field(default=5, ge=1, description="raw fields")
+    price_per_node: float = Field(default=0.02, ge=0, description="taken from |t| on search for each node over five")
 
 
 class EvidenceSettings(BaseModel):
@@ -51,19 +51,19 @@ class EvidenceSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    horizon_days: int = Field(5, ge=1, le=20, description="days from entry to exit")
+    horizon_days: int = Field(default=5, ge=1, le=20, description="days from entry to exit")
     returns: Literal["residual", "raw"] = Field(
-        "residual", description="score against returns with market, sector and size taken out, or against raw ones"
+        default="residual", description="score against returns with market, sector and size taken out, or against raw ones"
     )
-    level: float = Field(0.05, gt=0, lt=0.5, description="level of the stream of trials")
-    watch_p: float = Field(0.05, gt=0, lt=0.5, description="largest p-value of a watched factor")
-    max_similarity: float = Field(0.85, gt=0, le=1, description="largest shared-subtree ratio with a known factor")
-    max_redundancy: float = Field(0.7, gt=0, le=1, description="largest absolute rank correlation with the library")
-    leak_rank_ic: float = Field(0.08, gt=0, lt=1, description="mean RankIC on selection above which a leak is feared")
-    prior_trials: int = Field(0, ge=0, description="looks at these days made elsewhere, by hand or by another tool")
-    published: bool = Field(True, description="compare with the published factors that ship")
-    open_sealed: bool = Field(False, description="open the sealed window at the close, once, for the combination")
-    acknowledged: tuple[str, ...] = Field((), description="ids of factors whose leak alarm a person has looked into")
+    level: float = Field(default=0.05, gt=0, lt=0.5, description="level of the stream of trials")
+    watch_p: float = Field(default=0.05, gt=0, lt=0.5, description="largest p-value of a watched factor")
+    max_similarity: float = Field(default=0.85, gt=0, le=1, description="largest shared-subtree ratio with a known factor")
+    max_redundancy: float = Field(default=0.7, gt=0, le=1, description="largest absolute rank correlation with the library")
+    leak_rank_ic: float = Field(default=0.08, gt=0, lt=1, description="mean RankIC on selection above which a leak is feared")
+    prior_trials: int = Field(default=0, ge=0, description="looks at these days made elsewhere, by hand or by another tool")
+    published: bool = Field(default=True, description="compare with the published factors that ship")
+    open_sealed: bool = Field(default=False, description="open the sealed window at the close, once, for the combination")
+    acknowledged: tuple[str, ...] = Field(default=(), description="ids of factors whose leak alarm a person has looked into")
     windows: WindowSettings = WindowSettings()
     costs: CostSettings = CostSettings()
     complexity: ComplexitySettings = ComplexitySettings()

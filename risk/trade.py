@@ -65,9 +65,8 @@ def _line(ruling: dict[str, Any], withheld: bool) -> dict[str, Any]:
 def _last_priced(panel: Panel) -> dict[str, date]:
     seen = ~np.isnan(panel.fields["close"])
     last = panel.days - 1 - seen[::-1].argmax(axis=0)
-    return {
-        name: _day(panel.dates[row]) for name, row, any_seen in zip(panel.symbols, last, seen.any(axis=0), strict=True) if any_seen
-    }
+    ever = np.flatnonzero(seen.any(axis=0))
+    return {panel.symbols[column]: _day(panel.dates[last[column]]) for column in ever}
 
 
 def _day(value: np.datetime64) -> date:
