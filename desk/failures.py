@@ -91,6 +91,7 @@ def _print_block(record: Record, caret: Any) -> None:
     head = "" if message.startswith("internal error") else "error: "
     console.print(Text.assemble((head, "bold red"), message), soft_wrap=True)
     if callable(caret):
+        record = {**record, "got": None}  # it is what the caret points into
         console.print(Text(str(caret())), soft_wrap=True)
     for line in _lines(record, message):
         console.print(line, soft_wrap=True)

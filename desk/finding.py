@@ -1,17 +1,37 @@
-"""Which folder a person means by RUN."""
+"""Which run a person means by RUN: an id, a folder, or `latest`."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["WORKSPACE", "run_folder"]
+__all__ = ["WORKSPACE", "located", "run_folder"]
 
 WORKSPACE = Path(".alphaloom")
 
 
+def located(run: str, workspace: Path | None) -> tuple[str, Path]:
+    """Return a run's name and the workspace to look in; a run's folder names both.
+
+    Raises
+    ------
+    UnknownRun
+        When there is no such workspace; none is made by asking.
+    """
+    folder = Path(run).resolve()
+    if folder.is_dir() and folder.parent.name == "runs":
+        return folder.name, folder.parent.parent
+    place = workspace or WORKSPACE
+    if not place.is_dir():
+        from ..ledger import UnknownRun
+
+        hint = "Name the workspace with --workspace DIR, or give the run's folder."
+        raise UnknownRun(f"There is no workspace at {place}, so no run either.", field="run", got=run, hint=hint)
+    return run, place
+
+
 def run_folder(run: str, workspace: Path | None) -> Path:
-    """Return the folder of a run named by its id, its folder, or `latest`.
+    """Return the folder of a run.
 
     Raises
     ------
@@ -21,10 +41,8 @@ def run_folder(run: str, workspace: Path | None) -> Path:
     given = Path(run)
     if (given / "results.json").is_file():
         return given
-    from ..ledger import Ledger, UnknownRun
+    from ..ledger import Ledger
 
-    place = workspace or WORKSPACE
-    if not place.is_dir():
-        raise UnknownRun(f"there is no workspace at {place}", field="run", got=run, hint="name it with --workspace DIR")
+    name, place = located(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        return ledger.run_folder(ledger.run(run).id)
+        return ledger.run_folder(ledger.run(name).id)

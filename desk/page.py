@@ -206,7 +206,7 @@ def _rejected_row(entry: Mapping[str, Any]) -> Rejected:
     search, selection = metrics.get("search") or {}, metrics.get("selection") or {}
     reason: Reason | None = deciding(entry)
     return Rejected(
-        id=ids(entry.get("id")),
+        id=ids(entry.get("id")) + (f", set of {len(entry['members'])}" if entry.get("members") else ""),
         text=str(entry.get("text") or ""),
         numbers=[
             number(search.get("rank_ic"), 4, sign=True),

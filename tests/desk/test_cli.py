@@ -70,14 +70,20 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
             told.append(((text,), options))
             if raises is not None:
                 raise raises
-            return {"id": "f1", "text": text, **example.sheet(0.03, example.SEARCH)}
+            gate = {"verdict": "watchlist", "trial": 3, "reasons": example.reasons(), "selection": {"p_value": 0.01}}
+            return {"id": "f1", "text": text, **example.sheet(0.03, example.SEARCH), "gate": gate}
 
         def serve(server: str, **options: Any) -> None:
             told.append(((server,), options))
 
-        module = types.ModuleType("alphaloom.campaign")
-        module.__dict__.update(Campaign=Campaign, score_factor=score_factor, serve=serve)
-        monkeypatch.setitem(sys.modules, "alphaloom.campaign", module)
+        fronts: dict[str, dict[str, Any]] = {
+            "front": {"Campaign": Campaign},
+            "research": {"score_factor": score_factor, "serve": serve},
+        }
+        for name, parts in fronts.items():
+            module = types.ModuleType(f"alphaloom.desk.{name}")
+            module.__dict__.update(parts)
+            monkeypatch.setitem(sys.modules, module.__name__, module)
         return told
 
     return place
@@ -142,10 +148,19 @@ def test_every_error_has_its_exit_code(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_an_interrupted_run_says_how_to_go_on(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
+def test_an_interrupted_run_says_how_to_go_on(
+    campaign: Callable[..., list[Any]], capsys: Capture, tmp_path: Path
+) -> None:
     campaign(raises=KeyboardInterrupt())
-    assert outcome(["resume", "r1", "--workspace", "w"]) == 130
-    assert "resume with: alphaloom resume latest --workspace w" in capsys.readouterr().err
+    assert outcome(["resume", "r1", "--workspace", str(tmp_path)]) == 130
+    assert f"resume with: alphaloom resume latest --workspace {tmp_path}" in capsys.readouterr().err
+
+
+def test_a_run_may_be_named_by_its_folder(campaign: Callable[..., list[Any]], tmp_path: Path) -> None:
+    told = campaign()
+    (tmp_path / "w" / "runs" / "r1").mkdir(parents=True)
+    assert outcome(["resume", str(tmp_path / "w" / "runs" / "r1")]) == 0
+    assert told == [(("r1",), {"workspace": tmp_path / "w"})]
 
 
 def test_an_error_names_field_value_and_remedy(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
@@ -159,6 +174,18 @@ def test_an_error_names_field_value_and_remedy(campaign: Callable[..., list[Any]
         "allowed at least 5",
         "hint tidy up",
     ]
+
+
+def test_a_mistake_in_a_formula_is_pointed_at(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
+    class Misread(AlphaloomError):
+        def caret(self) -> str:
+            return "rank(clse)\n     ^"
+
+    campaign(raises=Misread("unknown field 'clse'", got="rank(clse)", hint="Did you mean close?"))
+    assert outcome(["factor", "score", "rank(clse)"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: unknown field 'clse'\nrank(clse)\n     ^\n")
+    assert said.count("rank(clse)") == 1
 
 
 def test_an_error_with_json_is_one_object_on_standard_output(
@@ -225,7 +252,9 @@ def test_factor_score_prints_the_sheet(campaign: Callable[..., list[Any]], capsy
     told = campaign()
     assert outcome(["factor", "score", "rank(close)", "--gate"]) == 0
     assert told[0][1]["gate"] is True
-    assert "+0.0300" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "+0.0300" in output
+    assert "no. 3, p 0.01000" in output
 
 
 def test_serve_keeps_standard_output_for_the_protocol(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
@@ -241,10 +270,16 @@ def test_report_writes_the_page_again(finished: Callable[..., Path], capsys: Cap
     assert capsys.readouterr().out.strip() == str(folder / "report.html")
 
 
-@pytest.mark.parametrize("command", ["report"])
-def test_an_unknown_run_is_told(command: str, capsys: Capture, tmp_path: Path) -> None:
-    assert outcome([command, "nowhere", "--workspace", str(tmp_path)]) == 2
+def test_an_unknown_run_is_told(capsys: Capture, tmp_path: Path) -> None:
+    assert outcome(["report", "nowhere", "--workspace", str(tmp_path)]) == 2
     assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["report", "resume"])
+def test_asking_for_a_run_makes_no_workspace(command: str, capsys: Capture, tmp_path: Path) -> None:
+    assert outcome([command, "r1", "--workspace", str(tmp_path / "none")]) == 2
+    assert "There is no workspace at" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
 
 
 def test_init_writes_once(capsys: Capture, tmp_path: Path) -> None:
