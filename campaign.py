@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,16 +18,16 @@ from .evidence import (
     Bench,
     Budget,
     Dossier,
-    EvidenceSettings,
     Evaluator,
+    EvidenceSettings,
     Meter,
     Progress,
     close,
     write_closing,
 )
-from .factors import PlantSettings, planted_market, warm_up
-from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_settings, write_whole
-from .market import Panel, PanelSource, SyntheticConfig, load_panel
+from .factors import MarketSettings, warm_up
+from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_settings, write_json
+from .market import Panel
 from .mcp_servers import SERVERS, open_sessions
 from .risk import Policy
 from .risk.trade import summary, trade
@@ -40,26 +39,10 @@ Clock = Callable[[], datetime]
 Show = Callable[[Progress], None]
 
 
-class Frozen(BaseModel):
-    """A record of settings."""
+class Settings(BaseModel):
+    """One campaign file, read once and written into the ledger with the run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class MarketSettings(Frozen):
-    """Which market: a file of prices, or the synthetic market with alphas planted in it."""
-
-    name: str = Field(default="", description="what reports call the data")
-    panel: Path | None = Field(default=None, description="tidy Parquet or CSV; none: the synthetic market")
-    sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
-    as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
-    derive: dict[str, str] = Field(default={}, description="fields to compute, e.g. {vwap: typical}")
-    synthetic: SyntheticConfig = SyntheticConfig()
-    plants: PlantSettings = PlantSettings()
-
-
-class Settings(Frozen):
-    """One campaign file, read once and written into the ledger with the run."""
 
     name: str = Field(default="campaign", pattern=r"^[a-z0-9][a-z0-9-]{0,40}$", description="part of the run's id")
     seed: int = Field(default=7, ge=0, description="of every draw: the agents' and the synthetic market's")
@@ -70,24 +53,12 @@ class Settings(Frozen):
     budget: Budget = Budget()
     risk: Policy = Policy()
 
-    def given(self, folder: Path, **given: Any) -> Settings:
-        """Return the settings with what the command line says; relative paths of a file start from its folder."""
-        seed = given.pop("seed", None)
-        changes = {name: value for name, value in given.items() if value is not None}
-        paths = {name: folder / path for name in ("panel", "sectors") if (path := getattr(self.market, name))}
-        paths |= {name: Path(changes.pop(name)) for name in ("panel", "sectors") if name in changes}
-        changes |= {name: path.absolute() for name, path in paths.items()}
-        market = self.market.model_copy(update=changes)
-        return self.model_copy(update={"market": market, "seed": self.seed if seed is None else seed})
-
-    def open_market(self) -> tuple[Panel, str]:
-        """Return the panel and the name of its data set."""
-        market = self.market
-        if market.panel is not None:
-            source = PanelSource(market.panel, market.sectors, market.as_of, market.derive, market.name)
-            return load_panel(source), source.name
-        config = market.synthetic.model_copy(update={"seed": self.seed})
-        return planted_market(config, market.plants).panel, market.name or f"synthetic-{self.seed}"
+    def given(self, folder: Path, *, seed: int | None = None, **market: Any) -> Settings:
+        """Return the settings with what the command line says; paths in the file start from its folder."""
+        said = {name: value for name, value in market.items() if value is not None}
+        said |= {name: Path(said[name]).absolute() for name in ("panel", "sectors") if name in said}
+        changed = self.market.beside(folder).model_copy(update=said)
+        return self.model_copy(update={"market": changed, "seed": self.seed if seed is None else seed})
 
 
 @dataclass(frozen=True)
@@ -137,14 +108,14 @@ class Campaign:
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
             row = ledger.run(run)
-        settings = Settings.model_validate_json(json.dumps(row.config["settings"]))
+        settings = Settings.model_validate(row.config["settings"])
         return cls(settings, place, row.id).run(progress)
 
     def run(self, progress: Show | None = None) -> CampaignResult:
         """Run the campaign to its end and write results.json, curves.json and the report."""
         show = progress or (lambda _: None)
         show(Progress("reading the market"))
-        panel, dataset = self.settings.open_market()
+        panel, dataset = self.settings.market.open(self.settings.seed)
         with Ledger.open(self.workspace, clock=self.clock) as ledger:
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset)
             run = self._begin(ledger, panel, dataset)
@@ -176,7 +147,12 @@ class Campaign:
         ended = asyncio.run(self._research(evaluator, router, meter, show))
         show(meter.read("closing", message="combination, stress of the gate, book, report"))
         dossier = Dossier(evaluator)
-        record = {"format": 1, "seed": self.settings.seed, "researcher": self._researcher(), "ended": ended or None}
+        record: dict[str, Any] = {
+            "format": 1,
+            "seed": self.settings.seed,
+            "researcher": self._researcher(),
+            "ended": ended or None,
+        }
         record |= dossier.record()
         record |= {"spend": router.spend(evaluator.run).record(), "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
@@ -204,9 +180,7 @@ class Campaign:
         if decision:
             evaluator.ledger.record_event(evaluator.run, "risk", decision.id, decision.record())
         alarms = sorted({*accepted} & {*dossier.alarms()} - {*self.settings.evidence.acknowledged})
-        shown = [entry for entry in dossier.entries()["watchlist"]]
-        curves = dossier.curves([*accepted, *(entry["id"] for entry in shown)]) | {"book": closing.curve}
-        write_whole(folder / "curves.json", _bytes(curves))
+        write_json(folder / "curves.json", dossier.curves() | {"book": closing.curve})
         return {
             "combination": write_closing(closing, evaluator, folder),
             "sealed": closing.sealed,
@@ -216,9 +190,9 @@ class Campaign:
 
     def _finish(self, ledger: Ledger, run: str, record: dict[str, Any]) -> CampaignResult:
         folder = ledger.run_folder(run)
-        write_whole(folder / "results.json", _bytes(record))
-        ledger.record_artefact(run, "results.json", ledger.put(_bytes(record)))
-        report = type(self).render(folder) if type(self).render else None
+        ledger.record_artefact(run, "results.json", ledger.put(write_json(folder / "results.json", record)))
+        render = type(self).render
+        report = render(folder) if render else None
         ledger.finish_run(run, "done")
         return CampaignResult(run, folder, record, report)
 
@@ -226,7 +200,3 @@ class Campaign:
         """Say what proposed the factors: a heuristic is named as one."""
         names = sorted({model.model for model in self.settings.models.models.values()})
         return "; ".join(DESCRIPTION if name == NAME else name for name in names)
-
-
-def _bytes(record: dict[str, Any]) -> bytes:
-    return (json.dumps(record, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -9,24 +9,18 @@ Seeds are 0, 1, 2 ...; none is chosen. Each line is printed as soon as it is kno
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+
 from alphaloom.campaign import Campaign, Settings
-from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal, rank_correlation
-from alphaloom.factors import Engine, parse, planted_market, sample
-from alphaloom.factors.planting import plants_of
+from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal
+from alphaloom.factors import Engine, parse, sample
 from alphaloom.ledger import Ledger, Run, read_settings
-from alphaloom.market import Panel, Plant, SyntheticConfig, SyntheticMarket, simulate
+from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
 KNOWN = "rank(ts_corr(delta(low, 3) / low, delta(volume, 2) / volume, 17)) - rank(ts_mad(close / open, 23))"
 """A factor that is in no published list: what is planted for the gate to recognise."""
@@ -65,7 +59,7 @@ def null_campaign(seed: int, size: Size, budget: Budget, workspace: Path) -> tup
     accepted = len(result.record["accepted"])
     if result.record["trials"] >= budget.trials:
         return result.record["evaluations"], result.record["trials"], accepted
-    panel, dataset = campaign.settings.open_market()
+    panel, dataset = campaign.settings.market.open(seed)
     with Ledger.open(workspace, clock=clock) as ledger:
         evaluator = Bench.set_up(panel, ledger, campaign.settings.evidence, dataset).evaluator(result.run, budget)
         accepted += top_up(evaluator)
@@ -106,7 +100,9 @@ def known_factor(seed: int, size: Size, workspace: Path) -> tuple[float, float, 
 
 def claim_of(text: str, direction: int = 1) -> Claim:
     """Return a hypothesis that a formula's own fields and direction keep."""
-    return Claim(f"about {text}"[:100], "control", "a formula of the control", direction, 5, tuple(sorted(parse(text).fields)))
+    return Claim(
+        f"about {text}"[:100], "control", "a formula of the control", direction, 5, tuple(sorted(parse(text).fields))
+    )
 
 
 def spend_nine(evaluator: Evaluator, seed: int) -> None:

@@ -25,7 +25,7 @@ def opened(purpose: str, workspace: Path | None, *, recorded: bool, **given: Any
     Only what records something becomes a run of the workspace; a plain score leaves no trace but its windows.
     """
     settings = Settings().given(Path(), **given)
-    panel, dataset = settings.open_market()
+    panel, dataset = settings.market.open(settings.seed)
     clock = datetime.now(UTC)
     with Ledger.open(workspace or WORKSPACE, clock=lambda: datetime.now(UTC)) as ledger:
         bench = Bench.set_up(panel, ledger, settings.evidence, dataset)

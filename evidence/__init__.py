@@ -11,6 +11,7 @@ from .evaluator import Budget, Evaluator, Proposal
 from .originality import nearest
 from .progress import Meter, Progress
 from .recall import recall_facts
+from .redundancy import rank_correlation
 from .settings import EvidenceSettings
 from .sheet import tidy
 
@@ -28,6 +29,7 @@ __all__ = [
     "Proposal",
     "close",
     "nearest",
+    "rank_correlation",
     "recall_facts",
     "tidy",
     "write_closing",

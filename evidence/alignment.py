@@ -80,7 +80,9 @@ def unlike_its_words(expression: Expression, claim: Claim, settings: EvidenceSet
     """
     found = []
     named = set(claim.fields)
-    strange = sorted(name for name in expression.fields if name not in named and not DERIVED_FROM.get(name, set()) & named)
+    strange = sorted(
+        name for name in expression.fields if name not in named and not DERIVED_FROM.get(name, set()) & named
+    )
     if 2 * len(strange) > len(expression.fields):
         found.append(
             f"the formula reads {', '.join(sorted(expression.fields))}, but the hypothesis is about "

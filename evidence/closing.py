@@ -76,7 +76,9 @@ def _open(evaluator: Evaluator, score: NDArray[np.float32]) -> dict[str, Any]:
     return {"opened": True, "number": number, **sheet}
 
 
-def _book(evaluator: Evaluator, score: NDArray[np.float32], window: Window) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def _book(
+    evaluator: Evaluator, score: NDArray[np.float32], window: Window
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
     costs = Costs(evaluator.settings.costs.bps_per_side, evaluator.settings.costs.borrow_bps_per_year)
     span = slice(window.start, window.stop)
     try:

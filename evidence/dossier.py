@@ -60,7 +60,7 @@ class Dossier:
             "windows": self._windows(),
             **entries,
             "attempts": self.attempts(),
-            "evaluations": len(evaluator.rows),
+            "evaluations": evaluator.evaluations_spent(),
             "trials": own,
             "prior_trials": looked - own + evaluator.settings.prior_trials,
             "hypotheses": len({claim.id for claim in self.claims.values() if claim.mechanism != "set"}),
@@ -84,9 +84,7 @@ class Dossier:
     def _windows(self) -> dict[str, Any]:
         windows, settings = self.evaluator.windows, self.evaluator.settings
         named = {window.name: window.record() for window in (windows.search, windows.selection, windows.sealed)}
-        missing = unlabelled(
-            self.evaluator.panel, windows.search, self.evaluator.scorer.returns, settings.horizon_days
-        )
+        missing = unlabelled(self.evaluator.panel, windows.search, self.evaluator.scorer.returns, settings.horizon_days)
         return {
             **named,
             "embargo_days": windows.embargo_days,
@@ -164,7 +162,9 @@ class Dossier:
         """Return the median long-run standard deviation of one day's RankIC over the scored factors."""
         sheets = [self.evaluator.rows[name].sheet for name in sorted(self.evaluator.rows)]
         known = [
-            abs(sheet["rank_ic"] / sheet["t"]) * np.sqrt(sheet["days"]) for sheet in sheets if sheet["t"] and sheet["rank_ic"]
+            abs(sheet["rank_ic"] / sheet["t"]) * np.sqrt(sheet["days"])
+            for sheet in sheets
+            if sheet["t"] and sheet["rank_ic"]
         ]
         return float(np.median(known)) if known else float("nan")
 
@@ -181,17 +181,13 @@ class Dossier:
         values = self.evaluator.values(self.evaluator.read(text))
         return self.evaluator.scorer.score(values, self.evaluator.windows.search).net_daily
 
-    def curves(self, ids: Sequence[str]) -> dict[str, Any]:
-        """Return the daily RankIC of factors on search, and on selection where a trial looked there."""
+    def curves(self) -> dict[str, Any]:
+        """Return the daily RankIC of what was accepted or is watched, on search and on selection."""
+        windows = self.evaluator.windows
         found = {}
-        for name in ids:
+        for name in sorted(name for name, row in self.verdicts.items() if row.verdict != "rejected"):
             values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
-            looked = name in self.verdicts and self.verdicts[name].metrics["selection"] is not None
-            windows = self.evaluator.windows
-            found[name] = {
-                "search": self._curve(values, windows.search),
-                "selection": self._curve(values, windows.selection) if looked else None,
-            }
+            found[name] = {window.name: self._curve(values, window) for window in (windows.search, windows.selection)}
         return found
 
     def _curve(self, values: np.ndarray[Any, np.dtype[np.float32]], window: Window) -> dict[str, Any]:
@@ -203,7 +199,10 @@ class Dossier:
         """Return the doubts that stay with the whole campaign: the data's, and leak alarms on selection."""
         found = [{"code": "data", "message": note} for note in self.evaluator.panel.notes]
         return found + [
-            {"code": "leak_alarm", "message": f"{name}: its RankIC on selection is too good; find out why before trading it"}
+            {
+                "code": "leak_alarm",
+                "message": f"{name}: its RankIC on selection is too good; find out why before trading it",
+            }
             for name in self.alarms()
         ]
 

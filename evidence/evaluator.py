@@ -29,6 +29,7 @@ from .windows import Windows
 
 Values = NDArray[np.float32]
 MOST_MEMBERS = 10
+SET = "set-"
 
 
 class Budget(BaseModel):
@@ -89,9 +90,13 @@ class Evaluator:
 
     # What is left, and what is known.
 
+    def evaluations_spent(self) -> int:
+        """Count the single factors scored so far; a set is scored at the close, outside the budget."""
+        return sum(1 for row in self.rows.values() if not row.hypothesis.startswith(SET))
+
     def evaluations_left(self) -> int:
         """Count the evaluations that the budget still allows."""
-        return max(self.budget.evaluations - len(self.rows), 0)
+        return max(self.budget.evaluations - self.evaluations_spent(), 0)
 
     def trials_left(self) -> int:
         """Count the looks at the selection window that the budget still allows."""
@@ -250,16 +255,19 @@ class Evaluator:
         members = tuple(self._case(factor_id) for factor_id in dict.fromkeys(ids))
         if not 2 <= len(members) <= MOST_MEMBERS:
             raise EvidenceError(
-                f"A set has 2 to {MOST_MEMBERS} members.", field="members", got=len(members), allowed=f"2 to {MOST_MEMBERS}"
+                f"A set has 2 to {MOST_MEMBERS} members.",
+                field="members",
+                got=len(members),
+                allowed=f"2 to {MOST_MEMBERS}",
             )
         expression = self.read(_sum_of_ranks(members))
-        row = self.rows.get(expression.id) or self._record(expression, f"set-{expression.id}")
+        row = self.rows.get(expression.id) or self._record(expression, f"{SET}{expression.id}")
         return self._judge(self._set(expression, members, row), [])
 
     def _set(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
         fields = tuple(sorted(expression.fields))
         said = f"{len(members)} factors chosen on search say more together than alone"
-        claim = Claim(f"set-{expression.id}", "set", said, 1, self.settings.horizon_days, fields)
+        claim = Claim(f"{SET}{expression.id}", "set", said, 1, self.settings.horizon_days, fields)
         self.ledger.record_event(self.run, "set", expression.id, [part.expression.id for part in members])
         self.ledger.record_event(self.run, "claim", claim.id, claim.record())
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"], members)

@@ -176,7 +176,9 @@ class Gate:
     def _discoveries_before(self, trial: Trial) -> int:
         """Count earlier discoveries; a trial still open elsewhere counts as none, which can only lower the level."""
         earlier = self.ledger.overlapping_trials(trial.window)
-        return sum(1 for other in earlier if other.number < trial.number and (other.outcome or {}).get("passed") is True)
+        return sum(
+            1 for other in earlier if other.number < trial.number and (other.outcome or {}).get("passed") is True
+        )
 
     def _deflated(self, net: NDArray[np.float64], trials: int, sharpes: Sequence[float]) -> dict[str, float | None]:
         known = [value for value in sharpes if math.isfinite(value)]

@@ -63,7 +63,7 @@ class Meter:
             rounds=self.rounds,
             hypotheses=len({attempt.hypothesis for attempt in attempts}),
             attempts=len(attempts),
-            evaluations=len(evaluator.rows),
+            evaluations=evaluator.evaluations_spent(),
             evaluations_budget=evaluator.budget.evaluations,
             trials=evaluator.trials_spent(),
             accepted=words["accepted"],

@@ -29,9 +29,7 @@ def rank_correlation(a: NDArray[np.float32], b: NDArray[np.float32], window: Win
     return float(np.nanmean(daily)) if not np.isnan(daily).all() else 0.0
 
 
-def closest(
-    values: NDArray[np.float32], library: Mapping[str, NDArray[np.float32]], window: Window
-) -> Overlap | None:
+def closest(values: NDArray[np.float32], library: Mapping[str, NDArray[np.float32]], window: Window) -> Overlap | None:
     """Return the library factor with the largest absolute rank correlation, None for an empty library."""
     found = [Overlap(name, rank_correlation(values, known, window)) for name, known in sorted(library.items())]
     return max(found, key=lambda one: abs(one.rank_correlation), default=None)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..factors import rank_rows, row_rank_correlation
 from ..market import Panel
-from .book import Costs, long_short
+from .book import Costs, LongShort, long_short
 from .exposures import Exposures, measure_exposures, residual
 from .labels import forward_returns, inside, next_open_returns
 from .settings import EvidenceSettings
@@ -83,6 +83,8 @@ class Scorer:
         daily = self.daily_rank_ic(values, window, horizon)
         test = newey_west_t(daily, self.lag)
         held = sign if sign is not None else (-1 if test.mean < 0 else 1)
+        book = self._book(values, window, held)
+        factor = window.cut(values)
         return Sheet(
             window=window.name,
             first=window.first_day,
@@ -90,14 +92,19 @@ class Scorer:
             days=test.days,
             horizon_days=horizon,
             rank_ic=test.mean,
+            ic=_mean(_row_correlation(factor, inside(self.labels[horizon], window, horizon))),
             icir=_ratio(test.mean, daily),
             t=test.t,
+            turnover=book.turnover,
+            gross_sharpe=book.sharpe_gross,
+            net_sharpe=book.sharpe_net,
             decay=self._decay(values, window),
+            quantile_returns=_quantile_returns(factor, inside(self.returns, window, horizon)),
             by_year=self._by_year(daily, window),
-            daily=daily,
-            **self._book(values, window, held),
-            **self._levels(values, window),
+            coverage=self._coverage(values, window),
             warnings=self._warnings(values, window, test.mean),
+            daily=daily,
+            net_daily=book.net,
         )
 
     def _decay(self, values: Values, window: Window) -> dict[int, float]:
@@ -112,36 +119,22 @@ class Scorer:
         years = self.panel.dates[window.start : window.stop].astype("datetime64[Y]").astype(str)
         return {str(year): _mean(daily[years == year]) for year in np.unique(years)}
 
-    def _book(self, values: Values, window: Window, sign: int) -> dict[str, float | NDArray[np.float64]]:
+    def _book(self, values: Values, window: Window, sign: int) -> LongShort:
         ranks = rank_rows(np.float32(sign) * window.cut(values))
         costs = Costs(self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year)
-        earned = inside(self.daily_returns, window, 1)
-        book = long_short(ranks, earned, costs, self.settings.horizon_days)
-        return {
-            "turnover": book.turnover,
-            "gross_sharpe": book.sharpe_gross,
-            "net_sharpe": book.sharpe_net,
-            "net_daily": book.net,
-        }
+        return long_short(ranks, inside(self.daily_returns, window, 1), costs, self.settings.horizon_days)
 
-    def _levels(self, values: Values, window: Window) -> dict[str, float | tuple[float, ...]]:
-        factor = window.cut(values)
-        label = inside(self.returns, window, self.settings.horizon_days)
-        target = inside(self.labels[self.settings.horizon_days], window, self.settings.horizon_days)
-        inhabited = np.count_nonzero(window.cut(self.panel.universe))
-        return {
-            "ic": _mean(_row_correlation(factor, target)),
-            "quantile_returns": _quantile_returns(factor, label),
-            "coverage": float(np.count_nonzero(~np.isnan(factor)) / max(inhabited, 1)),
-        }
+    def _coverage(self, values: Values, window: Window) -> float:
+        """Return the share of the universe's cells that have a value."""
+        inhabited = int(np.count_nonzero(window.cut(self.panel.universe)))
+        return int(np.count_nonzero(~np.isnan(window.cut(values)))) / max(inhabited, 1)
 
     def _warnings(self, values: Values, window: Window, mean: float) -> tuple[Warned, ...]:
         found = [Warned("data", note) for note in self.panel.notes]
         if abs(mean) > self.settings.leak_rank_ic:
             text = f"mean RankIC {mean:.3f} is beyond {self.settings.leak_rank_ic}: look for a leak before believing it"
             found.append(Warned("leak_alarm", text))
-        covered = np.count_nonzero(~np.isnan(window.cut(values)))
-        if covered < 0.5 * np.count_nonzero(window.cut(self.panel.universe)):
+        if self._coverage(values, window) < 0.5:
             found.append(Warned("thin_coverage", "fewer than half of the universe's cells have a value"))
         return tuple(found)
 

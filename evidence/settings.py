@@ -53,17 +53,30 @@ class EvidenceSettings(BaseModel):
 
     horizon_days: int = Field(default=5, ge=1, le=20, description="days from entry to exit")
     returns: Literal["residual", "raw"] = Field(
-        default="residual", description="score against returns with market, sector and size taken out, or against raw ones"
+        default="residual",
+        description="score against returns with market, sector and size taken out, or against raw ones",
     )
     level: float = Field(default=0.05, gt=0, lt=0.5, description="level of the stream of trials")
     watch_p: float = Field(default=0.05, gt=0, lt=0.5, description="largest p-value of a watched factor")
-    max_similarity: float = Field(default=0.85, gt=0, le=1, description="largest shared-subtree ratio with a known factor")
-    max_redundancy: float = Field(default=0.7, gt=0, le=1, description="largest absolute rank correlation with the library")
-    leak_rank_ic: float = Field(default=0.08, gt=0, lt=1, description="mean RankIC on selection above which a leak is feared")
-    prior_trials: int = Field(default=0, ge=0, description="looks at these days made elsewhere, by hand or by another tool")
+    max_similarity: float = Field(
+        default=0.85, gt=0, le=1, description="largest shared-subtree ratio with a known factor"
+    )
+    max_redundancy: float = Field(
+        default=0.7, gt=0, le=1, description="largest absolute rank correlation with the library"
+    )
+    leak_rank_ic: float = Field(
+        default=0.08, gt=0, lt=1, description="mean RankIC on selection above which a leak is feared"
+    )
+    prior_trials: int = Field(
+        default=0, ge=0, description="looks at these days made elsewhere, by hand or by another tool"
+    )
     published: bool = Field(default=True, description="compare with the published factors that ship")
-    open_sealed: bool = Field(default=False, description="open the sealed window at the close, once, for the combination")
-    acknowledged: tuple[str, ...] = Field(default=(), description="ids of factors whose leak alarm a person has looked into")
+    open_sealed: bool = Field(
+        default=False, description="open the sealed window at the close, once, for the combination"
+    )
+    acknowledged: tuple[str, ...] = Field(
+        default=(), description="ids of factors whose leak alarm a person has looked into"
+    )
     windows: WindowSettings = WindowSettings()
     costs: CostSettings = CostSettings()
     complexity: ComplexitySettings = ComplexitySettings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from ..market import Panel
 from .errors import BoundaryConflict, TooFewDays
 from .settings import WindowSettings
 
+Kind = TypeVar("Kind", bound=np.generic)
 HORIZONS = (1, 2, 3, 5, 10, 20)
 """Days of the labels of the decay curve; the largest one sets the embargo."""
 
@@ -31,7 +33,7 @@ class Window:
         """Count the days."""
         return self.stop - self.start
 
-    def cut(self, frame: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cut(self, frame: NDArray[Kind]) -> NDArray[Kind]:
         """Return the rows of a `[T, N]` frame that lie inside."""
         return frame[self.start : self.stop]
 

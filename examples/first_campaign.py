@@ -1,7 +1,7 @@
 """A campaign from a script: on the synthetic market, or on your own prices with `--panel`.
 
-    python examples/first_campaign.py
-    python examples/first_campaign.py --panel your.parquet --sectors sectors.parquet
+python examples/first_campaign.py
+python examples/first_campaign.py --panel your.parquet --sectors sectors.parquet
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ __all__ = [
     "Engine",
     "Expression",
     "FactorError",
+    "MarketSettings",
     "Node",
     "Operator",
     "PanelLacksField",

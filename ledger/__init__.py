@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .digest import JSON, canonical_json, digest
 from .errors import AlphaloomError, LedgerConflict, LedgerError, RunLocked, SettingsError, UnknownRun, WorkspaceError
 from .journal import Journal
-from .objects import write_whole
+from .objects import write_json
 from .records import (
     Attempt,
     Boundaries,
@@ -57,7 +57,7 @@ __all__ = [
     "canonical_json",
     "digest",
     "read_settings",
-    "write_whole",
+    "write_json",
 ]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from .database import explained
 from .digest import digest
@@ -62,6 +64,13 @@ def write_whole(path: Path, body: bytes) -> None:
         Path(draft).unlink(missing_ok=True)
         raise
     settle(path.parent)
+
+
+def write_json(path: Path, record: Any) -> bytes:
+    """Write a record so that a person can read it, keys in order, and return the bytes; NaN is refused."""
+    body = (json.dumps(record, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    write_whole(path, body)
+    return body
 
 
 def settle(folder: Path) -> None:

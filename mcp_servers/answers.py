@@ -17,8 +17,7 @@ Arguments = ParamSpec("Arguments")
 def answer(body: dict[str, Any], *, refused: bool = False) -> CallToolResult:
     """Return a tool result that carries a JSON object once as structure and once, compact, as text."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    content = [TextContent(type="text", text=text)]
-    return CallToolResult(content=content, structured_content=body, is_error=refused)
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=body, is_error=refused)
 
 
 def tool(function: Callable[Arguments, dict[str, Any]]) -> Callable[Arguments, CallToolResult]:

@@ -12,7 +12,9 @@ from ..factors import Expression, ParseError, explain
 from .answers import tool
 from .market import READ_ONLY
 
-Text = Annotated[str, Field(min_length=1, max_length=2000, description="a formula, e.g. rank(ts_std(returns, 30)) * -1")]
+Text = Annotated[
+    str, Field(min_length=1, max_length=2000, description="a formula, e.g. rank(ts_std(returns, 30)) * -1")
+]
 
 
 def factors_server(evaluator: Evaluator) -> MCPServer:

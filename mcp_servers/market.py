@@ -49,7 +49,11 @@ def market_server(evaluator: Evaluator) -> MCPServer:
         return {
             "window": window.record(),
             "names": evaluator.panel.names,
-            "names_per_day": {"least": int(present.min()), "median": int(np.median(present)), "most": int(present.max())},
+            "names_per_day": {
+                "least": int(present.min()),
+                "median": int(np.median(present)),
+                "most": int(present.max()),
+            },
             "horizon_days": evaluator.settings.horizon_days,
             "notes": list(evaluator.panel.notes),
         }
@@ -72,9 +76,13 @@ def market_server(evaluator: Evaluator) -> MCPServer:
 
 
 def _fields(evaluator: Evaluator, query: str) -> list[dict[str, str]]:
-    rows = [{"name": name, "meaning": MEANINGS.get(name, "a column of the user's panel")} for name in evaluator.panel.fields]
+    rows = [
+        {"name": name, "meaning": MEANINGS.get(name, "a column of the user's panel")} for name in evaluator.panel.fields
+    ]
     word = query.strip().lower()
-    return [row for row in sorted(rows, key=lambda row: row["name"]) if word in f"{row['name']} {row['meaning']}".lower()]
+    return [
+        row for row in sorted(rows, key=lambda row: row["name"]) if word in f"{row['name']} {row['meaning']}".lower()
+    ]
 
 
 def _groups(evaluator: Evaluator) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ async def open_sessions(servers: Mapping[str, MCPServer]) -> AsyncIterator[dict[
         clients = {name: await stack.enter_async_context(Client(server)) for name, server in servers.items()}
         try:
             yield {name: Session(client) for name, client in clients.items()}
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again below, outside the groups
             failed = error
     if failed is not None:
         raise failed

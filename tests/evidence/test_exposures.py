@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from alphaloom.evidence.exposures import measure_exposures, residual
 from alphaloom.evidence.labels import forward_returns
 from alphaloom.market import Panel, SyntheticConfig, simulate

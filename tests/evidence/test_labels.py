@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from alphaloom.evidence.labels import forward_returns, inside, unlabelled
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel, SyntheticConfig, simulate

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from alphaloom.evidence.errors import BoundaryConflict, TooFewDays
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.evidence.windows import HORIZONS, fix_windows
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel, SyntheticConfig, simulate
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 def clock() -> datetime:
@@ -75,5 +77,5 @@ def test_no_day_lies_in_two_windows(search: float, selection: float, days: int) 
         except TooFewDays:
             return
     edges = [windows.search, windows.selection, windows.sealed]
-    for before, after in zip(edges, edges[1:], strict=False):
+    for before, after in pairwise(edges):
         assert after.start - before.stop >= max(HORIZONS) + 1

@@ -1,0 +1,44 @@
+"""Which market a campaign works on: a file of prices, or a synthetic market with alphas planted in it."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..market import Panel, PanelSource, SyntheticConfig, load_panel
+from .planting import PlantSettings, planted_market
+
+
+class MarketSettings(BaseModel):
+    """Names a market; without a panel it is simulated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(default="", description="what reports call the data")
+    panel: Path | None = Field(default=None, description="tidy Parquet or CSV; none: the synthetic market")
+    sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
+    as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
+    derive: dict[str, str] = Field(default={}, description="fields to compute, e.g. {vwap: typical}")
+    synthetic: SyntheticConfig = SyntheticConfig()
+    plants: PlantSettings = PlantSettings()
+
+    def beside(self, folder: Path) -> MarketSettings:
+        """Return the settings with paths that start from a folder made absolute."""
+        paths = {name: (folder / path).absolute() for name in ("panel", "sectors") if (path := getattr(self, name))}
+        return self.model_copy(update=paths)
+
+    def open(self, seed: int) -> tuple[Panel, str]:
+        """Load or simulate the market and return its panel with the name of its data set.
+
+        Raises
+        ------
+        PanelError
+            Everything that is wrong with the file.
+        """
+        if self.panel is not None:
+            source = PanelSource(self.panel, self.sectors, self.as_of, self.derive, self.name)
+            return load_panel(source), source.name
+        config = self.synthetic.model_copy(update={"seed": seed})
+        return planted_market(config, self.plants).panel, self.name or f"synthetic-{seed}"
