@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from .planting import PlantSettings, draw_plants, planted_market
     from .ranks import rank_rows, row_rank_correlation
     from .sample import sample
+    from .source import MarketSettings
     from .warmup import warm_up
 
 HEAVY = {
     "Engine": "engine",
+    "MarketSettings": "source",
     "PlantSettings": "planting",
     "draw_plants": "planting",
     "planted_market": "planting",
@@ -43,6 +45,7 @@ __all__ = [
     "Engine",
     "Expression",
     "FactorError",
+    "MarketSettings",
     "MarketSettings",
     "Node",
     "Operator",
