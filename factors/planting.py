@@ -182,8 +182,9 @@ def _candidates(rng: np.random.Generator) -> Iterator[Expression]:
     for _ in range(MOST_CANDIDATES):
         inner = sample(rng, max_size=9, grammar=GRAMMAR)
         wrapper = "rank" if rng.random() < 0.7 else "zscore"
+        compares = inner.canonical.op in ("rank", "zscore")
         try:
-            expression = parse(f"{wrapper}({inner.text})")
+            expression = inner if compares else parse(f"{wrapper}({inner.text})")
         except ParseError:
             continue
         if 4 <= expression.size <= 10 and expression.warmup <= TRIAL_DAYS // 3 and _is_plain(expression.core):
