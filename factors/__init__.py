@@ -46,7 +46,6 @@ __all__ = [
     "Expression",
     "FactorError",
     "MarketSettings",
-    "MarketSettings",
     "Node",
     "Operator",
     "PanelLacksField",
