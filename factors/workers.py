@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 SMALL = 1 << 15
 """Cells below which a second thread costs more than it saves."""
-COLUMNS = 256
+COLUMNS = 512
 """Columns that a rolling kernel takes at a time, so that its sums stay in the second cache."""
 LANES = 16
 

@@ -68,23 +68,34 @@ def smaller(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
 
 
 @kernel
+def _raised(base: float, exponent: float) -> float:
+    """Raise to a power; the common ones without the general function, which is ten times slower."""
+    if exponent == 2.0:
+        return base * base
+    if exponent == 0.5:
+        return math.sqrt(base)
+    general: float = base**exponent
+    return general
+
+
+@kernel
 def power(out: Array, base: Array, exponent: Array, lo: int, hi: int) -> None:
     """Raise to a power; a negative base with a broken exponent is missing, and so is anything to a missing power."""
     for day in range(lo, hi):
         a, b, o = row(base, day), row(exponent, day), out[day]
         for j in range(o.size):
             known = (a[j] == a[j]) & (b[j] == b[j])
-            o[j] = finite(np.float64(a[j]) ** np.float64(b[j])) if known else NAN
+            o[j] = finite(_raised(np.float64(a[j]), np.float64(b[j]))) if known else NAN
 
 
 @kernel
 def signed_power(out: Array, base: Array, exponent: Array, lo: int, hi: int) -> None:
-    """Raise the size to a power and keep the sign."""
+    """Raise the size to a power and keep the sign; zero stays zero."""
     for day in range(lo, hi):
         a, b, o = row(base, day), row(exponent, day), out[day]
         for j in range(o.size):
             known = (a[j] == a[j]) & (b[j] == b[j])
-            size = abs(np.float64(a[j])) ** np.float64(b[j])
+            size = _raised(abs(np.float64(a[j])), np.float64(b[j]))
             signed = 0.0 if a[j] == ZERO and b[j] == ZERO else math.copysign(size, a[j])
             o[j] = finite(signed) if known else NAN
 

@@ -84,5 +84,6 @@ def rolling_place(out: Array, values: Array, window: int, need: int, side: int, 
         head, tail, o, today = heads[day % 2], tails[place + 1], out[day, lo:hi], np.float32(day)
         _raise_dated(values[day, lo:hi], day, side, False, heads[(day + 1) % 2], head)
         for j in range(names):
-            when = head[1, j] if head[0, j] > tail[0, j] else tail[1, j]
+            newer, older = head[1, j], tail[1, j]
+            when = newer if head[0, j] > tail[0, j] else older
             o[j] = today - when if head[2, j] + tail[2, j] >= need else NAN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -33,9 +34,21 @@ def kernel(function: Kernel) -> Kernel:
     theirs, _config.CACHE_DIR = _config.CACHE_DIR, str(_CACHE)
     try:
         compiled.enable_caching()
+        _forgive_full_disk(compiled)
     except RuntimeError:  # nowhere to write: compile anew in each process
         pass
     finally:
         _config.CACHE_DIR = theirs
     typed: Kernel = compiled
     return typed
+
+
+def _forgive_full_disk(compiled: Any) -> None:
+    """Let a kernel run although its machine code could not be kept."""
+    save = compiled._cache.save_overload
+
+    def save_if_possible(*overload: Any) -> None:
+        with contextlib.suppress(OSError):
+            save(*overload)
+
+    compiled._cache.save_overload = save_if_possible

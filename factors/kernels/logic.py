@@ -82,5 +82,6 @@ def where(out: Array, condition: Array, yes: Array, no: Array, lo: int, hi: int)
     for day in range(lo, hi):
         c, a, b, o = row(condition, day), row(yes, day), row(no, day), out[day]
         for j in range(o.size):
-            chosen = a[j] if c[j] != ZERO else b[j]
+            one, other = a[j], b[j]  # read both first: a choice between numbers is vectorised, between reads it is not
+            chosen = one if c[j] != ZERO else other
             o[j] = chosen if c[j] == c[j] else NAN

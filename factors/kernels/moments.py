@@ -82,47 +82,47 @@ def _add_powers(row: Array, before: Sums, after: Sums) -> None:
 
 
 @kernel
-def _merge_powers(older: Sums, newer: Sums, j: int) -> tuple[float, float, float, float, float]:
+def _merge_powers(older: Sums, newer: Sums, both: Sums) -> None:
     """Merge count, mean and the sums of powers of two parts."""
-    a, b = older[0, j], newer[0, j]
-    n = a + b
-    part = 1.0 / max(n, 1.0)
-    gap = (newer[1, j] - older[1, j]) if a > 0.0 and b > 0.0 else 0.0
-    lone = newer[1, j] if a == 0.0 else older[1, j]
-    step = gap * part
-    second = older[2, j] + newer[2, j] + gap * step * a * b
-    third = older[3, j] + newer[3, j] + gap * step * step * a * b * (a - b)
-    third += 3.0 * step * (a * newer[2, j] - b * older[2, j])
-    fourth = older[4, j] + newer[4, j] + gap * step * step * step * a * b * (a * a - a * b + b * b)
-    fourth += 6.0 * step * step * (a * a * newer[2, j] + b * b * older[2, j])
-    fourth += 4.0 * step * (a * newer[3, j] - b * older[3, j])
-    return n, lone + step * b, second, third, fourth
+    for j in range(both.shape[1]):
+        a, b = older[0, j], newer[0, j]
+        n = a + b
+        step = (newer[1, j] - older[1, j]) / max(n, 1.0)
+        square = step * step
+        both[0, j] = n
+        both[1, j] = older[1, j] + step * b
+        both[2, j] = older[2, j] + newer[2, j] + square * a * b * n
+        third = older[3, j] + newer[3, j] + square * step * a * b * (a - b) * n
+        both[3, j] = third + 3.0 * step * (a * newer[2, j] - b * older[2, j])
+        fourth = older[4, j] + newer[4, j] + square * square * a * b * (a * a - a * b + b * b) * n
+        fourth += 6.0 * square * (a * a * newer[2, j] + b * b * older[2, j])
+        both[4, j] = fourth + 4.0 * step * (a * newer[3, j] - b * older[3, j])
 
 
 @kernel
 def _shape(n: float, mean: float, second: float, third: float, fourth: float, what: int) -> float:
     """Turn the sums of powers into the unbiased skewness or excess kurtosis; both need a spread."""
-    if n < 3.0 + what or is_constant(second, mean, n):
-        return np.nan
-    if what == SKEW:
-        return n * math.sqrt(n - 1.0) / (n - 2.0) * third / (second * math.sqrt(second))
+    skew = n * math.sqrt(n - 1.0) / (n - 2.0) * third / (second * math.sqrt(second))
     scale = (n - 1.0) / ((n - 2.0) * (n - 3.0))
-    return scale * (n * (n + 1.0) * fourth / (second * second) - 3.0 * (n - 1.0))
+    kurtosis = scale * (n * (n + 1.0) * fourth / (second * second) - 3.0 * (n - 1.0))
+    missing = (n < 3.0 + what) | is_constant(second, mean, n)
+    return np.nan if missing else (skew if what == SKEW else kurtosis)
 
 
 @kernel
 def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
     """Skewness or excess kurtosis, corrected for bias."""
     days, names = out.shape[0], hi - lo
-    tails, heads = np.zeros((min(window, days) + 1, 5, names)), np.zeros((2, 5, names))
+    tails, heads, both = np.zeros((min(window, days) + 1, 5, names)), np.zeros((2, 5, names)), np.zeros((5, names))
     for day in range(days):
         place = day % window
         if place == 0:
             for back in range(window - 1 if day else -1, -1, -1):
                 _add_powers(values[day - window + back, lo:hi], tails[back + 1], tails[back])
             heads[:] = 0.0
-        head, tail, o = heads[day % 2], tails[place + 1], out[day, lo:hi]
+        head, o = heads[day % 2], out[day, lo:hi]
         _add_powers(values[day, lo:hi], heads[(day + 1) % 2], head)
+        _merge_powers(tails[place + 1], head, both)
         for j in range(names):
-            n, mean, second, third, fourth = _merge_powers(tail, head, j)
-            o[j] = finite(_shape(n, mean, second, third, fourth, what)) if n >= need else NAN
+            answer = _shape(both[0, j], both[1, j], both[2, j], both[3, j], both[4, j], what)
+            o[j] = finite(answer) if both[0, j] >= need else NAN

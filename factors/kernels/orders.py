@@ -4,98 +4,130 @@ from __future__ import annotations
 
 import numpy as np
 
-from .cells import NAN, ONE, ZERO, Array, finite
+from .cells import NAN, ONE, ZERO, Array, Sums, finite
 from .kernel_cache import kernel
 
 HALF = np.float32(0.5)
+LAST = np.float32(np.inf)
 
 
 @kernel
-def _count_below(now: Array, then: Array, below: Array, equal: Array, known: Array) -> None:
-    """Count where an earlier row is below, equal and present; comparisons of a row at a time are cheap."""
-    for j in range(now.size):
-        below[j] += ONE if then[j] < now[j] else ZERO
-        equal[j] += ONE if then[j] == now[j] else ZERO
-        known[j] += ONE if then[j] == then[j] else ZERO
+def _step(now: np.float32, then: np.float32) -> np.float32:
+    """Return 1 for an earlier value below today's, 1/2 for an equal one, else 0."""
+    return (HALF if then < now else ZERO) + (HALF if then <= now else ZERO)
+
+
+@kernel
+def _climb(below: Array, now: Array, values: Array, first: int, stop: int, lo: int) -> None:
+    """Add the steps of some earlier rows, four at a time: each time the sums are read and written once."""
+    hi, fours = lo + now.size, stop - (stop - first) % 4
+    for past in range(first, fours, 4):
+        a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
+        for j in range(now.size):
+            below[j] += _step(now[j], a[j]) + _step(now[j], b[j]) + _step(now[j], c[j]) + _step(now[j], d[j])
+    for past in range(fours, stop):
+        a = values[past, lo:hi]
+        for j in range(now.size):
+            below[j] += _step(now[j], a[j])
 
 
 @kernel
 def ts_rank(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
     """Rank today's value among the window: ascending, ties averaged, over the count."""
     days, names = out.shape[0], hi - lo
-    below, equal, known = np.empty(names, np.float32), np.empty(names, np.float32), np.empty(names, np.float32)
+    below, known = np.empty(names, np.float32), np.zeros(names, np.float32)
     for day in range(days):
         now, o = values[day, lo:hi], out[day, lo:hi]
-        below[:] = ZERO
-        equal[:] = ZERO
-        known[:] = ZERO
-        for past in range(max(0, day - window + 1), day + 1):
-            _count_below(now, values[past, lo:hi], below, equal, known)
+        below[:] = HALF
+        _climb(below, now, values, max(0, day - window + 1), day + 1, lo)
+        if day >= window:
+            gone = values[day - window, lo:hi]
+            for j in range(names):
+                known[j] -= ONE if gone[j] == gone[j] else ZERO
         for j in range(names):
-            place = np.float64(below[j]) + (np.float64(equal[j]) + 1.0) * 0.5
-            o[j] = np.float32(place / known[j]) if (now[j] == now[j]) & (known[j] >= need) else NAN
+            known[j] += ONE if now[j] == now[j] else ZERO
+            rank = np.float32(np.float64(below[j]) / np.float64(known[j]))
+            o[j] = rank if (now[j] == now[j]) & (known[j] >= need) else NAN
 
 
 @kernel
-def _place(ordered: Array, count: int, value: np.float32) -> int:
-    """Return how many of the first `count` ordered values are below a value."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) >> 1
-        if ordered[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _exchange(ordered: Array, carry: Array, gone: Array, spare: Array) -> None:
+    """Put a row among the ordered ones of each name and take another row out, in one pass from the lowest up.
+
+    The row to put in is `carry`, which is used up. Missing values are infinite and stand at the end; below them
+    `ordered` has one more row of those. The next row is copied to `spare`, without which the loop is not vectorised.
+    """
+    for k in range(ordered.shape[0] - 1):
+        here = ordered[k]
+        spare[:] = ordered[k + 1]
+        for j in range(carry.size):
+            low, high, following = min(here[j], carry[j]), max(here[j], carry[j]), spare[j]
+            following = min(following, high)
+            here[j] = low if low < gone[j] else following
+            carry[j] = high
 
 
 @kernel
-def _remove(ordered: Array, count: int, value: np.float32) -> int:
-    """Take a value out of the ordered ones; return how many are left."""
-    for k in range(_place(ordered, count, value), count - 1):
-        ordered[k] = ordered[k + 1]
-    return count - 1
+def _or_last(row: Array, into: Array) -> None:
+    """Copy a row, with missing values after all others."""
+    for j in range(row.size):
+        into[j] = row[j] if row[j] == row[j] else LAST
 
 
 @kernel
-def _insert(ordered: Array, count: int, value: np.float32) -> int:
-    """Put a value among the ordered ones; return how many there are."""
-    place = _place(ordered, count, value)
-    for k in range(count, place, -1):
-        ordered[k] = ordered[k - 1]
-    ordered[place] = value
-    return count + 1
-
-
-@kernel
-def _quantile(ordered: Array, count: int, share: float) -> float:
+def _quantile(ordered: Array, j: int, count: int, share: float) -> float:
     """Interpolate between the two values beside a share of the way through the ordered ones."""
     where = share * (count - 1)
-    below = int(np.floor(where))
+    below = int(where)
     above = min(below + 1, count - 1)
-    low, high = np.float64(ordered[below]), np.float64(ordered[above])
+    low, high = np.float64(ordered[below, j]), np.float64(ordered[above, j])
     return low + (high - low) * (where - below)
 
 
 @kernel
 def rolling_quantile(out: Array, values: Array, window: int, share: float, need: int, lo: int, hi: int) -> None:
     """Interpolate a quantile of the window from its ordered values, which are kept in order as rows come and go."""
-    days = out.shape[0]
-    ordered = np.empty(min(window, days) + 1, np.float32)
-    for j in range(lo, hi):
-        count = 0
-        for day in range(days):
-            if day >= window and values[day - window, j] == values[day - window, j]:
-                count = _remove(ordered, count, values[day - window, j])
-            if values[day, j] == values[day, j]:
-                count = _insert(ordered, count, values[day, j])
-            out[day, j] = finite(_quantile(ordered, count, share)) if count >= need else NAN
+    days, names = out.shape[0], hi - lo
+    ordered = np.full((min(window, days) + 1, names), LAST)
+    known, gone = np.zeros(names, np.int64), np.full(names, LAST)
+    carry, spare = np.empty(names, np.float32), np.empty(names, np.float32)
+    for day in range(days):
+        if day >= window:
+            _or_last(values[day - window, lo:hi], gone)
+        for j in range(names):
+            known[j] -= 1 if gone[j] < LAST else 0
+        _or_last(values[day, lo:hi], carry)
+        for j in range(names):
+            known[j] += 1 if carry[j] < LAST else 0
+        _exchange(ordered, carry, gone, spare)
+        for j in range(names):
+            out[day, lo + j] = finite(_quantile(ordered, j, known[j], share)) if known[j] >= need else NAN
 
 
 @kernel
 def rolling_median(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
     """Take the middle value of the window, or the mean of the middle two."""
     rolling_quantile(out, values, window, 0.5, need, lo, hi)
+
+
+@kernel
+def _stray(value: np.float32, mean: float) -> float:
+    """Return the distance from the mean; none for a missing value."""
+    return 0.0 if np.isnan(value) else abs(np.float64(value) - mean)
+
+
+@kernel
+def _wander(away: Sums, mean: Sums, values: Array, first: int, stop: int, lo: int) -> None:
+    """Add the distances from the mean of some rows, four at a time."""
+    hi, fours = lo + away.size, stop - (stop - first) % 4
+    for past in range(first, fours, 4):
+        a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
+        for j in range(away.size):
+            away[j] += _stray(a[j], mean[j]) + _stray(b[j], mean[j]) + _stray(c[j], mean[j]) + _stray(d[j], mean[j])
+    for past in range(fours, stop):
+        a = values[past, lo:hi]
+        for j in range(away.size):
+            away[j] += _stray(a[j], mean[j])
 
 
 @kernel
@@ -113,10 +145,8 @@ def ts_mad(out: Array, values: Array, window: int, need: int, lo: int, hi: int) 
             for j in range(names):
                 total[j] += np.float64(row[j]) if row[j] == row[j] else 0.0
                 known[j] += 1.0 if row[j] == row[j] else 0.0
-        total /= known
-        for past in range(first, day + 1):
-            row = values[past, lo:hi]
-            for j in range(names):
-                away[j] += abs(np.float64(row[j]) - total[j]) if row[j] == row[j] else 0.0
+        for j in range(names):
+            total[j] /= known[j]
+        _wander(away, total, values, first, day + 1, lo)
         for j in range(names):
             o[j] = finite(away[j] / known[j]) if known[j] >= need else NAN

@@ -56,7 +56,7 @@ def _relation(n: float, mx: float, my: float, xx: float, yy: float, xy: float, d
         return xy / xx
     if is_constant(yy, my, n):
         return np.nan
-    r = min(max(xy / (math.sqrt(xx) * math.sqrt(yy)), -1.0), 1.0)
+    r = min(max(xy / math.sqrt(xx * yy), -1.0), 1.0)
     return r * r if what == R_SQUARED else r
 
 
