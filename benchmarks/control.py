@@ -9,16 +9,25 @@ Seeds are 0, 1, 2 ...; none is chosen. Each line is printed as soon as it is kno
 
 from __future__ import annotations
 
+import argparse
 import math
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alphaloom.campaign import Campaign, Settings
-from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal
-from alphaloom.factors import Engine, parse, sample
+from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal, rank_correlation
+from alphaloom.evidence.significance import lond_level
+from alphaloom.evidence.windows import Window
+from alphaloom.factors import Engine, parse, planted_market, sample
 from alphaloom.ledger import Ledger, Run, read_settings
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
@@ -83,7 +92,7 @@ def known_factor(seed: int, size: Size, workspace: Path) -> tuple[float, float, 
     """Plant the known factor, send it as the tenth trial, and return selection t, RankIC and verdict."""
     config = SyntheticConfig(seed=seed, days=size.days, names=size.names)
 
-    def signal(panel: Panel) -> np.ndarray:
+    def signal(panel: Panel) -> NDArray[np.float32]:
         return Engine(panel).evaluate([KNOWN])[0]
 
     market = simulate(config, [Plant(KNOWN, signal, KNOWN_RANK_IC)])
@@ -116,3 +125,115 @@ def spend_nine(evaluator: Evaluator, seed: int) -> None:
         if answer["ok"] and (answer["sheet"]["rank_ic"] or 0.0) > 0:
             evaluator.submit([answer["id"]])
     raise SystemExit("nine trials could not be spent on 500 random formulas")
+
+
+PLANTED_SETTINGS = (
+    "market.plants.count=4", "market.plants.rank_ic=[0.03, 0.04]", "market.plants.fading=0", "market.plants.dying=0",
+)  # fmt: skip
+HIT = 0.5
+
+
+def planted_campaign(seed: int, size: Size, budget: Budget, workspace: Path) -> tuple[int, int, float]:
+    """Search a market with four faint alphas alive throughout; return evaluations, acceptances and the best likeness.
+
+    Likeness is the absolute mean daily rank correlation, over all days, of an accepted factor or set with the true
+    formula of a planted alpha.
+    """
+    overrides = (
+        *PLANTED_SETTINGS, f"seed={seed}", f"market.synthetic.days={size.days}", f"market.synthetic.names={size.names}",
+        f"budget.evaluations={budget.evaluations}", f"budget.trials={budget.trials}", "agents.rounds=40",
+    )  # fmt: skip
+    settings = read_settings(None, Settings, overrides)
+    record = Campaign(settings, workspace, clock=clock).run().record
+    config = settings.market.synthetic.model_copy(update={"seed": seed})
+    market = planted_market(config, settings.market.plants)
+    engine, whole = Engine(market.panel), Window("whole", 0, market.panel.days, "", "")
+    found = engine.evaluate([entry["text"] for entry in record["accepted"]])
+    truth = engine.evaluate([plant.text for plant in market.plants])
+    likeness = [abs(rank_correlation(one, other, whole)) for one in found for other in truth]
+    return record["evaluations"], len(record["accepted"]), max(likeness, default=0.0)
+
+
+@contextmanager
+def fresh() -> Iterator[Path]:
+    """Give a workspace that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def run_null(seeds: int, size: Size, budget: Budget) -> bool:
+    """Print one line a seed and the odds; return whether nothing was accepted."""
+    say(f"null markets of {size.days} days x {size.names} names\nseed  evaluations  trials  accepted  seconds")
+    total = 0
+    for seed in range(seeds):
+        began = time.monotonic()
+        with fresh() as workspace:
+            evaluations, trials, accepted = null_campaign(seed, size, budget, workspace)
+        total += accepted
+        say(f"{seed:4d}  {evaluations:11d}  {trials:6d}  {accepted:8d}  {time.monotonic() - began:7.0f}")
+    level = sum(lond_level(number, 0) for number in range(1, budget.trials + 1))
+    odds = 1 - (1 - level) ** seeds
+    say(
+        f"{total} accepted; a right gate accepts on {level:.4f} of the seeds, so on at least one of {seeds} with {odds:.2f}"
+    )
+    return total == 0
+
+
+def run_known(seeds: int, size: Size) -> bool:
+    """Print one line a seed; return whether at least nine tenths accepted the known factor."""
+    say(f"a known factor as the tenth trial, {size.days} days x {size.names} names\nseed  selection t  RankIC  verdict")
+    accepted = strong = 0
+    for seed in range(seeds):
+        with fresh() as workspace:
+            t, rank_ic, word = known_factor(seed, size, workspace)
+        strong += t >= 8 and rank_ic < 0.08
+        accepted += word == "accepted"
+        say(f"{seed:4d}  {t:11.1f}  {rank_ic:6.3f}  {word}")
+    say(f"accepted on {accepted} of {seeds}; t at least 8 and RankIC below 0.08 on {strong} of {seeds}")
+    return accepted >= 0.9 * seeds
+
+
+def run_planted(seeds: int, size: Size, budget: Budget) -> bool:
+    """Print one line a seed; return whether a planted alpha was found and accepted on three fifths of them."""
+    say(f"four alphas of RankIC 0.03 to 0.04 in {size.days} days x {size.names} names")
+    say("seed  evaluations  accepted  likeness  seconds")
+    hits = 0
+    for seed in range(seeds):
+        began = time.monotonic()
+        with fresh() as workspace:
+            evaluations, accepted, likeness = planted_campaign(seed, size, budget, workspace)
+        hits += likeness >= HIT
+        say(f"{seed:4d}  {evaluations:11d}  {accepted:8d}  {likeness:8.2f}  {time.monotonic() - began:7.0f}")
+    say(f"a factor or set like a planted alpha (at least {HIT}) was accepted on {hits} of {seeds}")
+    return hits >= 0.6 * seeds
+
+
+def main() -> int:
+    """Run one control and return 0 if it holds."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("control", choices=("null", "known", "planted"))
+    options.add_argument("--seeds", type=int, default=3, help="how many, from 0")
+    options.add_argument("--days", type=int, help="of the market")
+    options.add_argument("--names", type=int, help="in the market")
+    options.add_argument("--evaluations", type=int, help="of each campaign")
+    given = options.parse_args()
+    days, names, evaluations = {"null": (1500, 400, 200), "known": (1500, 400, 200), "planted": (2520, 500, 800)}[
+        given.control
+    ]
+    size = Size(given.days or days, given.names or names)
+    budget = Budget(evaluations=given.evaluations or evaluations, trials=10)
+    if given.control == "null":
+        return 0 if run_null(given.seeds, size, budget) else 1
+    if given.control == "known":
+        return 0 if run_known(given.seeds, size) else 1
+    return 0 if run_planted(given.seeds, size, budget) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
