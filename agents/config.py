@@ -26,7 +26,7 @@ class AgentsConfig(BaseModel):
     )
     min_search_t: float = Field(default=3.0, ge=0, description="a factor below this is never sent to the gate")
     early_search_t: float = Field(
-        default=8.0, ge=0, description="before the last round only a factor above this is sent"
+        default=10.0, ge=0, description="before the last round only a factor above this is sent"
     )
     set_size: int = Field(default=10, ge=0, le=10, description="members of the set sent at the close; below 2: no set")
     recall_limit: int = Field(default=100, ge=1, le=100, description="past factors that the agents are told of")

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 
 from .critic import TOOLS
 from .idea import language
-from .marks import Mark
+from .marks import Mark, finite
 from .protocols import Desk, Json
 from .structure import overlap
 
 ALIKE = 0.7
 """Share of common structure from which two formulas are one idea to the gate."""
+
+WORTH = 0.5
+"""Share of the best |t| that a member of a set must have."""
+
+SAME_PROFILE = 0.25
+SHORTEST_PROFILE = 5
+"""Largest distance, as a share, between the yearly and horizon figures of copies; with fewer figures nothing is said."""
 
 TURNS = 5
 """How often one gate may choose again after refusals that cost no trial."""
@@ -48,12 +55,16 @@ def choose(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alik
     return chosen
 
 
-def members(marks: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
-    """Return the members of a set: the best of each hypothesis, each unlike the others."""
+def members(marks: Sequence[Mark], sent: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
+    """Return the members of a set: the best of each hypothesis, unlike each other and what was sent before.
+
+    Weights are equal, so one that is far weaker than the best would only dilute it.
+    """
     best: dict[str, Mark] = {}
     for mark in marks:
-        best.setdefault(mark.branch, mark)
-    return choose(list(best.values()), (), limit, alike)
+        if abs(mark.t) >= WORTH * abs(marks[0].t):
+            best.setdefault(mark.branch, mark)
+    return choose(list(best.values()), sent, limit, alike)
 
 
 async def submit(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
@@ -75,18 +86,16 @@ async def submit_set(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
 async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: Purse, key: str) -> list[Mark]:
     """Send the best to the gate and return what was sent singly; what was refused without a look frees its trial.
 
-    At the close the best single factor goes first and the set second: the levels that the stream of trials leaves
-    fall with every look, so the strongest claims must be made first.
+    At the close the set goes first: the levels that the stream of trials leaves fall with every look, so the strongest
+    claim must be made first, and its members must not stand in the library yet.
     """
     alike = likeness(desk)
     strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
     worthy = [mark for mark in strong if mark.t * direction(desk, mark) > 0]
-    group = members(strong, desk.config.set_size, alike) if purse.closing else []
-    now: list[Mark] = []
+    group = members(worthy, sent, desk.config.set_size, alike) if purse.closing else []
     if len(group) >= 2 and purse.trials > 0:
-        now += choose(worthy, sent, min(1, purse.trials - 1), alike)
-        await submit(desk, now, f"{key}/first")
         await submit_set(desk, group, f"{key}/set")
+    now: list[Mark] = []
     for turn in range(TURNS):
         free = int((await budget(desk, f"{key}/t{turn}"))["trials_left"]) - purse.floor
         chosen = choose(worthy, [*sent, *now], free, alike)
@@ -103,11 +112,35 @@ def direction(desk: Desk, mark: Mark) -> int:
 
 
 def likeness(desk: Desk) -> Alike:
-    """Return the test that two scored formulas share most of their structure, windows aside."""
-
-    def text(mark: Mark) -> str:
-        return str((desk.journal.read("score", mark.key) or {}).get("text", ""))
-
+    """Return the test that two scored formulas say nearly the same: by structure, or by how they did year by year."""
     spoken = language(desk.journal.read("recall", "r01") or {})
     fields, groups = tuple(spoken["fields"]), tuple(spoken["groups"])
-    return lambda one, other: overlap(text(one), text(other), fields, groups) >= ALIKE
+
+    def scored(mark: Mark) -> Json:
+        return desk.journal.read("score", mark.key) or {}
+
+    def alike(one: Mark, other: Mark) -> bool:
+        mine, theirs = scored(one), scored(other)
+        if profiles_match(mine.get("sheet", {}), theirs.get("sheet", {})):
+            return True
+        return overlap(str(mine.get("text", "")), str(theirs.get("text", "")), fields, groups) >= ALIKE
+
+    return alike
+
+
+def profiles_match(one: Json, other: Json) -> bool:
+    """Tell whether two sheets show one signal: RankIC by year and by horizon nearly equal, up to the sign.
+
+    Two unrelated factors of equal strength differ by the noise of a year's mean, about a third of it; copies hardly.
+    """
+    mine, theirs = _profile(one), _profile(other)
+    size = sum(value * value for value in mine.values())
+    if not size or mine.keys() != theirs.keys() or len(mine) < SHORTEST_PROFILE:
+        return False
+    return any(sum((mine[k] - sign * theirs[k]) ** 2 for k in mine) < SAME_PROFILE**2 * size for sign in (1, -1))
+
+
+def _profile(sheet: Json) -> dict[str, float]:
+    """Return a sheet's finite RankIC figures by year and by horizon."""
+    tables = {f"{name}/{key}": finite(v) for name in ("by_year", "decay") for key, v in sheet.get(name, {}).items()}
+    return {key: value for key, value in tables.items() if value is not None}

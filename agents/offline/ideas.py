@@ -12,6 +12,8 @@ EXPLOIT = (0.0, 0.4, 0.6, 0.7, 0.8)
 """Share of follow-ups by round, the last for all later ones."""
 PROMISING_T = 2.5
 UNLIKE = 0.6
+TIRING = 0.75
+"""What each earlier hypothesis of a mechanism takes from the |t| of its formulas when follow-ups are chosen."""
 SURVEYS = 0.5
 MOST_FIELDS = 20
 
@@ -26,15 +28,26 @@ def propose_ideas(context: Context) -> Json:
 
 
 def _worth_following(context: Context, count: int) -> list[Json]:
-    """Return the best formulas on record that differ in structure, the least followed up first among equals."""
+    """Return the best formulas on record, one per mechanism and unlike in structure; each try of one takes from it."""
     rows = [row for row in context.rows("record", "factors") if isinstance(row, dict)]
     strong = [row for row in rows if abs(float(row.get("t") or 0.0)) >= PROMISING_T]
-    strong.sort(key=lambda row: (-abs(float(row["t"])), str(row["id"])))
-    chosen: list[Json] = []
+    tries = _tries(context)
+    worth = {row["id"]: abs(float(row["t"])) - TIRING * tries.get(_mechanism_of(context, row), 0) for row in strong}
+    strong.sort(key=lambda row: (-worth[row["id"]], str(row["id"])))
+    chosen: dict[str, Json] = {}
     for row in strong:
-        if len(chosen) < count and all(_unlike(context, row, other) for other in chosen):
-            chosen.append(row)
-    return chosen
+        if len(chosen) < count and all(_unlike(context, row, other) for other in chosen.values()):
+            chosen.setdefault(_mechanism_of(context, row), row)
+    return list(chosen.values())
+
+
+def _tries(context: Context) -> dict[str, int]:
+    """Return how many hypotheses on record name each mechanism."""
+    tries: dict[str, int] = {}
+    for row in context.rows("record", "hypotheses"):
+        mechanism = str(row.get("mechanism", "")) if isinstance(row, dict) else ""
+        tries[mechanism] = tries.get(mechanism, 0) + 1
+    return tries
 
 
 def _unlike(context: Context, one: Json, other: Json) -> bool:
@@ -44,10 +57,7 @@ def _unlike(context: Context, one: Json, other: Json) -> bool:
 def _untried(context: Context, count: int) -> list[Mechanism]:
     """Return mechanisms, least tried first and at random among those; the first rounds begin with surveys."""
     names = (*context.fields, *context.groups)
-    tries: dict[str, int] = {}
-    for row in context.rows("record", "hypotheses"):
-        mechanism = str(row.get("mechanism", "")) if isinstance(row, dict) else ""
-        tries[mechanism] = tries.get(mechanism, 0) + 1
+    tries = _tries(context)
     pool = [mechanism for mechanism in mechanisms() if mechanism.usable(names)]
     order = context.rng.permutation(len(pool))
     shuffled = [pool[int(index)] for index in order]

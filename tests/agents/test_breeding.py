@@ -1,0 +1,71 @@
+"""Changes of formulas: typed where it matters, and doing what they are called."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alphaloom.agents.offline.breeding import DIRECTED, LOCAL, Change, Stock, invert, local, rolling
+from alphaloom.factors import FactorError, Node, parse, render, sample, walk
+
+from .doubles import FIELDS, GROUPS
+
+MATE = parse("ts_mean(returns, 20)").root
+STOCK = Stock(FIELDS, GROUPS, (MATE,))
+CHANGES = [change for change, _ in LOCAL] + list(DIRECTED.values())
+
+
+def windows(node: Node) -> float:
+    return sum(part.window for _, part in walk(node))
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_a_change_gives_a_formula_that_can_be_written_and_often_read(change: Change, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    changed = change(sample(rng, fields=FIELDS).root, STOCK, rng)
+    if changed is not None:
+        text = render(changed)
+        with suppress(FactorError):
+            assert parse(text, fields=FIELDS, groups=GROUPS).text == text
+
+
+def test_most_changes_of_a_typical_formula_are_valid() -> None:
+    root, valid, rng = parse("rank(ts_corr(close / open, volume, 20))").root, 0, np.random.default_rng(1)
+    for _ in range(200):
+        changed = local(rng)(root, STOCK, rng)
+        try:
+            valid += changed is not None and bool(parse(render(changed), fields=FIELDS, groups=GROUPS))
+        except FactorError:
+            continue
+    assert valid > 100
+
+
+@given(seed=st.integers(0, 1_000))
+@settings(max_examples=20, deadline=None)
+def test_directed_changes_do_what_they_are_called(seed: int) -> None:
+    root, rng = parse("ts_mean(returns, 20) / ts_std(returns, 40)").root, np.random.default_rng(seed)
+    do = {name: change(root, STOCK, rng) for name, change in DIRECTED.items()}
+    changed = {name: node for name, node in do.items() if node is not None}
+    assert windows(changed["shorten"]) < windows(root) < windows(changed["lengthen"])
+    assert any(part.op in ("ts_mean", "decay_linear", "ema") for _, part in walk(changed["smooth"]))
+    assert changed["simplify"].size < root.size
+    assert any(part == MATE for _, part in walk(changed["combine"]))
+    assert any(part.op.startswith(("group_", "rank")) for _, part in walk(changed["neutralise"]))
+
+
+def test_turning_the_sign_twice_changes_nothing() -> None:
+    once = invert(MATE, STOCK, np.random.default_rng(0))
+    assert once is not None
+    assert render(once) == "-ts_mean(returns, 20)"
+    assert invert(once, STOCK, np.random.default_rng(0)) == MATE
+
+
+def test_rolling_operators_take_one_panel_and_one_window() -> None:
+    assert {"ts_mean", "ts_rank", "delay", "decay_linear"} <= set(rolling())
+    assert not {"ts_corr", "ts_quantile", "rank"} & set(rolling())

@@ -1,0 +1,33 @@
+"""What each agent holds, and what happens when it reaches for more."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from alphaloom.agents import Toolset, critic, factor, idea
+from alphaloom.agents.errors import ToolRefused
+
+from .doubles import Fuse, Servers
+
+HELD = {
+    "idea": ("factors.recall", "market.search_fields"),
+    "factor": ("factors.check_factor", "factors.find_similar", "evaluation.score_factor"),
+    "eval": ("evaluation.budget", "evaluation.submit_to_gate", "evaluation.submit_set"),
+}
+
+
+def test_each_agent_holds_these_tools_and_no_other() -> None:
+    assert {"idea": idea.TOOLS, "factor": factor.TOOLS, "eval": critic.TOOLS} == HELD
+
+
+@pytest.mark.parametrize(
+    ("agent", "tool"), [("idea", "evaluation.score_factor"), ("factor", "evaluation.submit_to_gate")]
+)
+def test_a_tool_that_an_agent_does_not_hold_is_refused_by_name(agent: str, tool: str) -> None:
+    servers = Servers(Fuse())
+    box = Toolset({"evaluation": servers}).held_by(agent, HELD[agent])
+    with pytest.raises(ToolRefused, match=tool):
+        asyncio.run(box.call(tool, {}))
+    assert servers.calls == []
