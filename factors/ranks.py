@@ -30,6 +30,10 @@ class RowOrder:
     tied: Ties
     counts: NDArray[np.int64]
 
+    def take(self, days: slice) -> RowOrder:
+        """Return the order of some of the days."""
+        return RowOrder(*(np.ascontiguousarray(each[days]) for each in (self.columns, self.tied, self.counts)))
+
 
 def order_rows(values: NDArray[np.floating]) -> RowOrder:
     """Sort each day's names.
@@ -56,20 +60,20 @@ def order_rows(values: NDArray[np.floating]) -> RowOrder:
     return order
 
 
-def rank_rows(values: NDArray[np.floating]) -> NDArray[np.float64]:
+def rank_rows(values: NDArray[np.floating] | RowOrder) -> NDArray[np.float64]:
     """Rank the names of each day: ascending, ties averaged, percentile in (0, 1].
 
     Parameters
     ----------
-    values : NDArray
-        ``[T, N]`` of float32 or float64; NaN is missing.
+    values : NDArray or RowOrder
+        ``[T, N]`` of float32 or float64, NaN is missing; or their order, to save the sorting.
 
     Returns
     -------
     NDArray[np.float64]
         ``[T, N]``; the highest of a day has 1, NaN stays NaN. As ``pandas.DataFrame.rank(axis=1, pct=True)``.
     """
-    order = order_rows(values)
+    order = values if isinstance(values, RowOrder) else order_rows(values)
     out = np.empty(order.columns.shape, np.float64)
     percentiles(out, order.columns, order.tied, order.counts)
     return out

@@ -63,6 +63,9 @@ def test_an_order_made_once_serves_for_values() -> None:
     direct = row_rank_correlation(a, b)
     np.testing.assert_array_equal(row_rank_correlation(order_rows(a), order_rows(b)), direct)
     np.testing.assert_array_equal(row_rank_correlation(a, order_rows(b)), direct)
+    np.testing.assert_array_equal(rank_rows(order_rows(a)), rank_rows(a))
+    thin = slice(1, None, 3)
+    np.testing.assert_array_equal(row_rank_correlation(order_rows(a).take(thin), b[thin]), direct[thin])
 
 
 def test_slices_and_read_only_arrays_are_ranked_like_their_copies() -> None:
