@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from .figures import DASH, count, generic, number, percent, points
+from .figures import DASH, chance, count, generic, number, percent, points
 from .plots import Bars, Line, LineChart, bar_chart, line_chart
 
 __all__ = ["Card", "Reason", "card", "deciding"]
@@ -96,7 +96,7 @@ def _measures(search: Mapping[str, Any], selection: Mapping[str, Any]) -> list[t
     rows = [
         ("RankIC a day", [number(w.get("rank_ic"), 4, sign=True) for w in (search, selection)]),
         ("t, Newey-West", [number(w.get("t"), 2, sign=True) for w in (search, selection)]),
-        ("p, one-sided", [number(w.get("p_value"), 5) for w in (search, selection)]),
+        ("p, one-sided", [chance(w.get("p_value")) for w in (search, selection)]),
         ("IC", [number(w.get("ic"), 4, sign=True) for w in (search, selection)]),
         ("ICIR", [number(w.get("icir"), 2, sign=True) for w in (search, selection)]),
         ("turnover a day", [percent(w.get("turnover")) for w in (search, selection)]),

@@ -39,6 +39,12 @@ REQUIRED = {
     "typer": "command line",
 }
 OPTIONAL = {"vectorbt": "the book's backtest"}
+ABILITIES = {
+    "run the demo, and campaigns with the offline researcher": "close what is missing above",
+    "research with a language model": "name one under models in a campaign file (alphaloom init shows how), then ask "
+    "again with: alphaloom doctor CAMPAIGN.yaml",
+    "backtest the book": "pip install 'alphaloom[vectorbt]'",
+}
 SIGNS = {"ok": ("ok", "green"), "limited": ("limited", "yellow"), "missing": ("missing", "bold red")}
 MEMORY_GB, DISK_GB = 2.0, 1.0
 Status = Literal["ok", "limited", "missing"]
@@ -174,11 +180,8 @@ def _abilities(findings: Sequence[Finding]) -> dict[str, bool]:
     ready = all(finding.status != "missing" for finding in findings)
     status = {finding.name: finding.status for finding in findings}
     models = [f for f in findings if f.group == "models" and f.status == "ok"]
-    return {
-        "run the demo and campaigns with the offline researcher": ready,
-        "research with a language model": ready and any("offline" not in f.name for f in models),
-        "backtest the book": ready and status.get("vectorbt") == "ok",
-    }
+    able = (ready, ready and any("offline" not in f.name for f in models), ready and status.get("vectorbt") == "ok")
+    return dict(zip(ABILITIES, able, strict=True))
 
 
 def _print(findings: Sequence[Finding]) -> None:
@@ -199,4 +202,5 @@ def _print(findings: Sequence[Finding]) -> None:
         console.print(table)
     console.print(Text("this machine can", style="bold"))
     for ability, able in _abilities(findings).items():
-        console.print(Text(f"  {'yes' if able else 'no '}  {ability}", style="" if able else "yellow"))
+        said = f"  yes  {ability}" if able else f"  no   {ability}: {ABILITIES[ability]}"
+        console.print(Text(said, style="" if able else "yellow"), soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-__all__ = ["DASH", "count", "duration", "generic", "ids", "money", "number", "percent", "plural", "points"]
+__all__ = ["DASH", "chance", "count", "duration", "generic", "ids", "money", "number", "percent", "plural", "points"]
 
 DASH = "—"
 MINUS = "\N{MINUS SIGN}"
@@ -23,10 +23,14 @@ def number(value: object, digits: int = 3, *, sign: bool = False) -> str:
     real = _real(value)
     if real is None:
         return DASH
-    if real and abs(real) < 0.5 * 10**-digits:
-        return f"{real:.1e}".replace("-", MINUS)
     text = f"{real:+.{digits}f}" if sign else f"{real:.{digits}f}"
     return text.replace("-", MINUS)
+
+
+def chance(value: object) -> str:
+    """Return a p-value to two digits, however small."""
+    real = _real(value)
+    return DASH if real is None else f"{real:.2g}".replace("-", MINUS)
 
 
 def percent(value: object, digits: int = 1, *, sign: bool = False) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import closing
 from .cards import Card, Reason, card, deciding
-from .figures import DASH, count, generic, ids, money, number, percent, plural
+from .figures import DASH, chance, count, generic, ids, money, number, percent, plural
 from .plots import Span, Stage, funnel, timeline
 
 __all__ = ["Page", "page", "said", "strength", "verdict_sentence"]
@@ -174,7 +174,7 @@ def _power(power: Mapping[str, Any]) -> Facts:
     return [
         ("smallest provable RankIC", number(power.get("rank_ic_provable"), 4)),
         ("t required", number(power.get("t_required"), 2)),
-        ("p required", number(power.get("p_required"), 5)),
+        ("p required", chance(power.get("p_required"))),
         ("trials", count(power.get("trials"))),
         ("selection days", count(power.get("days"))),
         ("level", percent(power.get("level"), 0)),
@@ -214,7 +214,7 @@ def _rejected_row(entry: Mapping[str, Any]) -> Rejected:
             percent(search.get("turnover")),
             number(search.get("net_sharpe"), 2, sign=True),
             number(selection.get("rank_ic"), 4, sign=True),
-            number(selection.get("p_value"), 4),
+            chance(selection.get("p_value")),
         ],
         step=reason.step if reason else DASH,
         reason=reason.message if reason else "",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Show", "shown_progress"]
 
+EVENTS = {"round": "hypotheses are being thought of", "scored": "a batch was scored", "gate": "the gate has judged"}
 QUIET_SECONDS = 5.0  # between plain lines when nothing decisive happened
 
 Show: TypeAlias = "Callable[[Progress], None]"
@@ -67,7 +68,7 @@ class Panelled:
 
 def line(progress: Progress) -> str:
     """Return a progress in one line; before the search there is nothing to count."""
-    said = f" | {progress.message}" if progress.message else ""
+    said = f" | {_message(progress)}" if progress.message else ""
     if not progress.evaluations_budget:
         return f"{progress.phase}{said}"
     parts = [
@@ -88,7 +89,7 @@ def panel(progress: Progress) -> RenderableType:
     from rich.text import Text
 
     body = _counts(progress) if progress.evaluations_budget else Text(progress.message)
-    return Panel(body, title=Text(_where(progress)), title_align="left", border_style="dim", expand=False, width=76)
+    return Panel(body, title=Text(_where(progress)), title_align="left", border_style="dim", width=76)
 
 
 def _counts(progress: Progress) -> RenderableType:
@@ -107,12 +108,16 @@ def _counts(progress: Progress) -> RenderableType:
     grid.add_row("verdicts", f"{progress.trials} trials: {_verdicts(progress)}")
     grid.add_row("spend", money(progress.usd))
     grid.add_row("time", _time(progress))
-    grid.add_row("", Text(progress.message, style="dim"))
+    grid.add_row("", Text(_message(progress), style="dim"))
     return grid
 
 
 def _where(progress: Progress) -> str:
     return f"{progress.phase}, round {progress.round} of {progress.rounds}" if progress.round else progress.phase
+
+
+def _message(progress: Progress) -> str:
+    return EVENTS.get(progress.message, progress.message)
 
 
 def _verdicts(progress: Progress) -> str:

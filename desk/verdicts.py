@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .cards import deciding
-from .figures import DASH, ids, number
+from .figures import DASH, chance, ids, number
 from .page import said, strength, verdict_sentence
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _add(table: Table, verdict: str, entry: Mapping[str, Any]) -> None:
         number(search.get("rank_ic"), 4, sign=True),
         number(search.get("t"), 2, sign=True),
         number(selection.get("rank_ic"), 4, sign=True),
-        number(selection.get("p_value"), 5),
+        chance(selection.get("p_value")),
     ]
     name = _name(entry)
     table.add_row(Text(verdict, STYLES[verdict]), Text(name), *numbers, Text(_why(entry)))

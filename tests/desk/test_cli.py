@@ -254,7 +254,7 @@ def test_factor_score_prints_the_sheet(campaign: Callable[..., list[Any]], capsy
     assert told[0][1]["gate"] is True
     output = capsys.readouterr().out
     assert "+0.0300" in output
-    assert "no. 3, p 0.01000" in output
+    assert "no. 3, p 0.01" in output
 
 
 def test_serve_keeps_standard_output_for_the_protocol(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
