@@ -32,7 +32,8 @@ class RowOrder:
 
     def take(self, days: slice) -> RowOrder:
         """Return the order of some of the days."""
-        return RowOrder(*(np.ascontiguousarray(each[days]) for each in (self.columns, self.tied, self.counts)))
+        columns, tied, counts = self.columns[days], self.tied[days], self.counts[days]
+        return RowOrder(np.ascontiguousarray(columns), np.ascontiguousarray(tied), np.ascontiguousarray(counts))
 
 
 def order_rows(values: NDArray[np.floating]) -> RowOrder:
