@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from .agents.offline import DESCRIPTION, NAME, researcher
 from .evidence import (
     Bench,
     Budget,
+    CampaignResult,
     Dossier,
     Evaluator,
     EvidenceSettings,
@@ -26,7 +27,7 @@ from .evidence import (
     write_closing,
 )
 from .factors import MarketSettings, warm_up
-from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_settings, write_json
+from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
 from .market import Panel
 from .mcp_servers import SERVERS, open_sessions
 from .risk import Policy
@@ -53,29 +54,9 @@ class Settings(BaseModel):
     budget: Budget = Budget()
     risk: Policy = Policy()
 
-    def given(self, folder: Path, *, seed: int | None = None, **market: Any) -> Settings:
-        """Return the settings with what the command line says; paths in the file start from its folder."""
-        said = {name: value for name, value in market.items() if value is not None}
-        said |= {name: Path(said[name]).absolute() for name in ("panel", "sectors") if name in said}
-        changed = self.market.beside(folder).model_copy(update=said)
-        return self.model_copy(update={"market": changed, "seed": self.seed if seed is None else seed})
-
-
-@dataclass(frozen=True)
-class CampaignResult:
-    """What a campaign came to; `record` is the content of results.json, `report` None where nothing renders one."""
-
-    run: str
-    folder: Path
-    record: dict[str, Any]
-    report: Path | None
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a part of the record: accepted, watchlist, rejected, power, spend ..."""
-        record: dict[str, Any] = self.__dict__["record"]
-        if name in record:
-            return record[name]
-        raise AttributeError(f"a result has no {name!r}; it has {', '.join(sorted(record))}")
+    def on(self, market: MarketSettings, seed: int | None = None) -> Settings:
+        """Return the settings with another market, and another seed if one is given."""
+        return self.model_copy(update={"market": market, "seed": self.seed if seed is None else seed})
 
 
 @dataclass(frozen=True)
@@ -90,9 +71,11 @@ class Campaign:
 
     @classmethod
     def from_yaml(
-        cls, path: str | Path, *, workspace: str | Path | None = None, overrides: Sequence[str] = (), **given: Any
-    ) -> Self:
-        """Read a campaign file; `given` (panel, sectors, as_of, seed) goes before what the file says.
+        cls, path: str | Path, *, panel: str | Path | None = None, sectors: str | Path | None = None,
+        as_of: date | None = None, seed: int | None = None, workspace: str | Path | None = None,
+        overrides: Sequence[str] = (),
+    ) -> Self:  # fmt: skip
+        """Read a campaign file; what is given here goes before it, and `overrides` are `"budget.trials=4"` and the like.
 
         Raises
         ------
@@ -100,7 +83,8 @@ class Campaign:
             Every mistake in the file at once.
         """
         settings = read_settings(Path(path), Settings, overrides)
-        return cls(settings.given(Path(path).parent, **given), Path(workspace or WORKSPACE))
+        market = settings.market.beside(Path(path).parent).given(panel, sectors, as_of)
+        return cls(settings.on(market, seed), Path(workspace or WORKSPACE))
 
     @classmethod
     def resume(cls, run: str, *, workspace: Path | None = None, progress: Show | None = None) -> CampaignResult:
@@ -108,6 +92,9 @@ class Campaign:
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
             row = ledger.run(run)
+            folder = ledger.run_folder(row.id)
+        if row.status == "done":
+            return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
         settings = Settings.model_validate(row.config["settings"])
         return cls(settings, place, row.id).run(progress)
 

@@ -33,7 +33,7 @@ from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
 KNOWN = "rank(ts_corr(delta(low, 3) / low, delta(volume, 2) / volume, 17)) - rank(ts_mad(close / open, 23))"
 """A factor that is in no published list: what is planted for the gate to recognise."""
-KNOWN_RANK_IC = 0.065
+KNOWN_RANK_IC = 0.075
 
 
 def clock() -> datetime:
@@ -59,7 +59,7 @@ def null_campaign(seed: int, size: Size, budget: Budget, workspace: Path) -> tup
     rest are sent after the campaign's close until every trial of the budget is spent.
     """
     overrides = (
-        *NULL_SETTINGS, f"seed={seed}", "market.synthetic.null=true", "market.plants.count=0",
+        *NULL_SETTINGS, f"seed={seed}", "market.synthetic.nothing=true", "market.plants.count=0",
         f"market.synthetic.days={size.days}", f"market.synthetic.names={size.names}",
         f"budget.evaluations={budget.evaluations}", f"budget.trials={budget.trials}",
     )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..campaign import WORKSPACE, Settings
 from ..evidence import Bench, Budget, Claim, Evaluator, Proposal
+from ..factors import MarketSettings
 from ..ledger import Ledger, Run, digest
 from .errors import GateRefused
 
@@ -19,13 +20,13 @@ BY_HAND = "submitted by hand, with no hypothesis but its own direction on the se
 
 
 @contextmanager
-def opened(purpose: str, workspace: Path | None, *, recorded: bool, **given: Any) -> Iterator[Evaluator]:
+def opened(purpose: str, workspace: Path | None, *, recorded: bool, market: MarketSettings) -> Iterator[Evaluator]:
     """Open an evaluation service on a panel file, or on the default synthetic market.
 
     Only what records something becomes a run of the workspace; a plain score leaves no trace but its windows.
     """
-    settings = Settings().given(Path(), **given)
-    panel, dataset = settings.market.open(settings.seed)
+    settings = Settings()
+    panel, dataset = market.open(settings.seed)
     clock = datetime.now(UTC)
     with Ledger.open(workspace or WORKSPACE, clock=lambda: datetime.now(UTC)) as ledger:
         bench = Bench.set_up(panel, ledger, settings.evidence, dataset)
@@ -58,7 +59,7 @@ def score_factor(
     GateRefused
         A step before scoring refused it, so that no trial was spent.
     """
-    with opened("score", workspace, recorded=gate, panel=panel, sectors=sectors, as_of=as_of) as evaluator:
+    with opened("score", workspace, recorded=gate, market=MarketSettings().given(panel, sectors, as_of)) as evaluator:
         sheet = evaluator.score(text)
         return {**sheet, "gate": _gated(evaluator, text, sheet)} if gate else sheet
 
@@ -82,5 +83,6 @@ def serve(server: str, *, panel: Path | None, sectors: Path | None, workspace: P
     """Serve one of the agents' MCP servers over standard input and output until the client hangs up."""
     from ..mcp_servers import build_server
 
-    with opened(f"serve-{server}", workspace, recorded=True, panel=panel, sectors=sectors) as evaluator:
+    market = MarketSettings().given(panel, sectors, None)
+    with opened(f"serve-{server}", workspace, recorded=True, market=market) as evaluator:
         build_server(server, evaluator).run("stdio")

@@ -15,7 +15,7 @@ from .options import AsJson, AsOf, Overrides, PanelFile, RunName, SectorsFile, S
 from .progress import Show, shown_progress
 
 if TYPE_CHECKING:
-    from ..campaign import CampaignResult
+    from ..evidence import CampaignResult
 
 __all__ = ["report", "resume", "run"]
 

@@ -12,12 +12,14 @@ from .originality import nearest
 from .progress import Meter, Progress
 from .recall import recall_facts
 from .redundancy import rank_correlation
+from .result import CampaignResult
 from .settings import EvidenceSettings
 from .sheet import tidy
 
 __all__ = [
     "Bench",
     "Budget",
+    "CampaignResult",
     "Claim",
     "Closing",
     "Dossier",

@@ -191,7 +191,7 @@ class Dossier:
         return found
 
     def _curve(self, values: np.ndarray[Any, np.dtype[np.float32]], window: Window) -> dict[str, Any]:
-        daily = self.evaluator.scorer.daily_rank_ic(values, window, self.evaluator.settings.horizon_days)
+        daily = self.evaluator.scorer.daily_rank_ic(values, window)
         dates = [str(day) for day in self.evaluator.panel.dates[window.start : window.stop]]
         return {"dates": dates, "rank_ic": [tidy(value) for value in daily]}
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..factors import rank_rows, row_rank_correlation
+from ..factors import RowOrder, order_rows, rank_rows, row_rank_correlation
 from ..market import Panel
 from .book import Costs, LongShort, long_short
 from .exposures import Exposures, measure_exposures, residual
@@ -24,6 +24,23 @@ Values = NDArray[np.float32]
 DECAY_STEP = 5
 LAG_PER_HORIZON = 2
 QUANTILES = 5
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a window's factors are scored against, cut and sorted once; rows are the window's days.
+
+    `label` and `returns` are the main horizon's label (residual unless configured raw) and raw return, `thin` the order
+    of every fifth day's labels by horizon, `earned` the next day's open-to-open returns.
+    """
+
+    label: Frame
+    order: RowOrder
+    thin: Mapping[int, RowOrder]
+    returns: Frame
+    earned: Frame
+    years: NDArray[np.str_]
+    inhabited: int
 
 
 @dataclass(frozen=True)
@@ -63,9 +80,30 @@ class Scorer:
         """Return a label; a residual one is taken in logs, so that half the variance is not read as a return."""
         return residual(np.log1p(raw), self.exposures) if self.settings.returns == "residual" else raw
 
-    def daily_rank_ic(self, values: Values, window: Window, horizon: int) -> NDArray[np.float64]:
+    @cached_property
+    def _targets(self) -> dict[Window, Target]:
+        return {}
+
+    def target(self, window: Window) -> Target:
+        """Return what factors are scored against on a window; made at the first question."""
+        if window not in self._targets:
+            horizon = self.settings.horizon_days
+            label = inside(self.labels[horizon], window, horizon)
+            thin = {days: inside(self.labels[days], window, days)[::DECAY_STEP] for days in HORIZONS}
+            self._targets[window] = Target(
+                label=label,
+                order=order_rows(label),
+                thin={days: order_rows(rows) for days, rows in thin.items()},
+                returns=inside(self.returns, window, horizon),
+                earned=inside(self.daily_returns, window, 1),
+                years=self.panel.dates[window.start : window.stop].astype("datetime64[Y]").astype(str),
+                inhabited=int(np.count_nonzero(window.cut(self.panel.universe))),
+            )
+        return self._targets[window]
+
+    def daily_rank_ic(self, values: Values, window: Window) -> NDArray[np.float64]:
         """Return the RankIC of each day of a window, NaN where it is undefined, `[days]`."""
-        return row_rank_correlation(window.cut(values), inside(self.labels[horizon], window, horizon))
+        return row_rank_correlation(window.cut(values), self.target(window).order)
 
     def score(self, values: Values, window: Window, sign: int | None = None) -> Sheet:
         """Score a factor's values `[T, N]` on a window.
@@ -79,62 +117,49 @@ class Scorer:
         sign
             Direction of the long-short book, 1 or -1; None takes the sign of this window's mean RankIC.
         """
-        horizon = self.settings.horizon_days
-        daily = self.daily_rank_ic(values, window, horizon)
+        target, factor = self.target(window), window.cut(values)
+        order = order_rows(factor)
+        daily = row_rank_correlation(order, target.order)
         test = newey_west_t(daily, self.lag)
-        held = sign if sign is not None else (-1 if test.mean < 0 else 1)
-        book = self._book(values, window, held)
-        factor = window.cut(values)
+        book = self._book(order, target, sign if sign is not None else (-1 if test.mean < 0 else 1))
+        covered = float(order.counts.sum()) / max(target.inhabited, 1)
+        thin = order.take(slice(None, None, DECAY_STEP))
         return Sheet(
             window=window.name,
             first=window.first_day,
             last=window.last_day,
             days=test.days,
-            horizon_days=horizon,
+            horizon_days=self.settings.horizon_days,
             rank_ic=test.mean,
-            ic=_mean(_row_correlation(factor, inside(self.labels[horizon], window, horizon))),
+            ic=_mean(_row_correlation(factor, target.label)),
             icir=_ratio(test.mean, daily),
             t=test.t,
             turnover=book.turnover,
             gross_sharpe=book.sharpe_gross,
             net_sharpe=book.sharpe_net,
-            decay=self._decay(values, window),
-            quantile_returns=_quantile_returns(factor, inside(self.returns, window, horizon)),
-            by_year=self._by_year(daily, window),
-            coverage=self._coverage(values, window),
-            warnings=self._warnings(values, window, test.mean),
+            decay={days: _mean(row_rank_correlation(thin, label)) for days, label in target.thin.items()},
+            quantile_returns=_quantile_returns(factor, target.returns),
+            by_year={str(year): _mean(daily[target.years == year]) for year in np.unique(target.years)},
+            coverage=covered,
+            warnings=self._warnings(covered, test.mean),
             daily=daily,
             net_daily=book.net,
         )
 
-    def _decay(self, values: Values, window: Window) -> dict[int, float]:
-        thin = window.cut(values)[::DECAY_STEP]
-        curve = {}
-        for days in HORIZONS:
-            label = inside(self.labels[days], window, days)[::DECAY_STEP]
-            curve[days] = _mean(row_rank_correlation(np.ascontiguousarray(thin), np.ascontiguousarray(label)))
-        return curve
-
-    def _by_year(self, daily: NDArray[np.float64], window: Window) -> dict[str, float]:
-        years = self.panel.dates[window.start : window.stop].astype("datetime64[Y]").astype(str)
-        return {str(year): _mean(daily[years == year]) for year in np.unique(years)}
-
-    def _book(self, values: Values, window: Window, sign: int) -> LongShort:
-        ranks = rank_rows(np.float32(sign) * window.cut(values))
+    def _book(self, order: RowOrder, target: Target, sign: int) -> LongShort:
+        ranks = rank_rows(order)
+        if sign < 0:  # of -x: rank n + 1 - r; ranks are whole or half, so that rounding first makes it exact
+            count = np.maximum(order.counts, 1)[:, None]
+            ranks = (count + 1 - np.rint(2 * count * ranks) / 2) / count
         costs = Costs(self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year)
-        return long_short(ranks, inside(self.daily_returns, window, 1), costs, self.settings.horizon_days)
+        return long_short(ranks, target.earned, costs, self.settings.horizon_days)
 
-    def _coverage(self, values: Values, window: Window) -> float:
-        """Return the share of the universe's cells that have a value."""
-        inhabited = int(np.count_nonzero(window.cut(self.panel.universe)))
-        return int(np.count_nonzero(~np.isnan(window.cut(values)))) / max(inhabited, 1)
-
-    def _warnings(self, values: Values, window: Window, mean: float) -> tuple[Warned, ...]:
+    def _warnings(self, covered: float, mean: float) -> tuple[Warned, ...]:
         found = [Warned("data", note) for note in self.panel.notes]
         if abs(mean) > self.settings.leak_rank_ic:
             text = f"mean RankIC {mean:.3f} is beyond {self.settings.leak_rank_ic}: look for a leak before believing it"
             found.append(Warned("leak_alarm", text))
-        if self._coverage(values, window) < 0.5:
+        if covered < 0.5:
             found.append(Warned("thin_coverage", "fewer than half of the universe's cells have a value"))
         return tuple(found)
 
@@ -169,12 +194,11 @@ def _quantile_returns(factor: Values, label: Frame) -> tuple[float, ...]:
     both = ~(np.isnan(factor) | np.isnan(label))
     ranks = rank_rows(np.where(both, factor, np.nan).astype(np.float32))
     count = np.maximum(both.sum(axis=1), 1)
-    excess = label - (np.where(both, label, 0.0).sum(axis=1) / count)[:, None]
-    bucket = np.ceil(ranks * QUANTILES)
-    means = []
-    for quantile in range(1, QUANTILES + 1):
-        chosen = both & (bucket == quantile)
-        held = chosen.sum(axis=1)
-        daily = np.where(held > 0, np.where(chosen, excess, 0.0).sum(axis=1) / np.maximum(held, 1), np.nan)
-        means.append(_mean(daily))
-    return tuple(means)
+    excess = np.where(both, label - (np.where(both, label, 0.0).sum(axis=1) / count)[:, None], 0.0)
+    bucket = np.where(both, np.ceil(ranks * QUANTILES), 0.0).astype(np.int64)
+    place = (bucket + (QUANTILES + 1) * np.arange(len(bucket))[:, None]).ravel()
+    size = len(bucket) * (QUANTILES + 1)
+    held = np.bincount(place, minlength=size).reshape(len(bucket), -1)[:, 1:]
+    total = np.bincount(place, weights=excess.ravel(), minlength=size).reshape(len(bucket), -1)[:, 1:]
+    daily = np.where(held > 0, total / np.maximum(held, 1), np.nan)
+    return tuple(_mean(column) for column in daily.T)

@@ -22,7 +22,7 @@ from .signature import Operator
 if TYPE_CHECKING:
     from .engine import Engine
     from .planting import PlantSettings, draw_plants, planted_market
-    from .ranks import rank_rows, row_rank_correlation
+    from .ranks import RowOrder, order_rows, rank_rows, row_rank_correlation
     from .sample import sample
     from .source import MarketSettings
     from .warmup import warm_up
@@ -31,7 +31,9 @@ HEAVY = {
     "Engine": "engine",
     "MarketSettings": "source",
     "PlantSettings": "planting",
+    "RowOrder": "ranks",
     "draw_plants": "planting",
+    "order_rows": "ranks",
     "planted_market": "planting",
     "rank_rows": "ranks",
     "row_rank_correlation": "ranks",
@@ -51,9 +53,11 @@ __all__ = [
     "PanelLacksField",
     "ParseError",
     "PlantSettings",
+    "RowOrder",
     "bucketed",
     "draw_plants",
     "explain",
+    "order_rows",
     "parse",
     "planted_market",
     "rank_rows",

@@ -101,7 +101,7 @@ def planted_market(
 
 def plants_of(config: SyntheticConfig, settings: PlantSettings) -> tuple[Plant, ...]:
     """Return the plants that a configuration asks for; none in a null market."""
-    return () if config.null else draw_plants(config.seed, settings)
+    return () if config.nothing else draw_plants(config.seed, settings)
 
 
 def draw_plants(

@@ -29,6 +29,12 @@ class MarketSettings(BaseModel):
         paths = {name: (folder / path).absolute() for name in ("panel", "sectors") if (path := getattr(self, name))}
         return self.model_copy(update=paths)
 
+    def given(self, panel: str | Path | None, sectors: str | Path | None, as_of: date | None) -> MarketSettings:
+        """Return the settings with what a person names on the command line, whose paths start from where they stand."""
+        files = {"panel": panel, "sectors": sectors}
+        said: dict[str, Path | date] = {name: Path(path).absolute() for name, path in files.items() if path is not None}
+        return self.model_copy(update=said | ({"as_of": as_of} if as_of is not None else {}))
+
     def open(self, seed: int) -> tuple[Panel, str]:
         """Load or simulate the market and return its panel with the name of its data set.
 

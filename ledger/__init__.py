@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .digest import JSON, canonical_json, digest
 from .errors import AlphaloomError, LedgerConflict, LedgerError, RunLocked, SettingsError, UnknownRun, WorkspaceError
 from .journal import Journal
-from .objects import write_json
+from .objects import read_json, write_json
 from .records import (
     Attempt,
     Boundaries,
@@ -56,6 +56,7 @@ __all__ = [
     "WorkspaceError",
     "canonical_json",
     "digest",
+    "read_json",
     "read_settings",
     "write_json",
 ]

@@ -73,6 +73,11 @@ def write_json(path: Path, record: Any) -> bytes:
     return body
 
 
+def read_json(path: Path) -> Any:
+    """Return the record that `write_json` wrote."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def settle(folder: Path) -> None:
     """Make a folder's entries outlive a power cut; Windows has no way to ask for it."""
     if sys.platform != "win32":

@@ -62,7 +62,7 @@ class SyntheticConfig(BaseModel):
     seed: int = Field(default=7, ge=0, description="every random draw follows from it")
     days: int = Field(default=1500, ge=60, le=50_000, description="business days from 2010-01-04 on")
     names: int = Field(default=400, ge=20, le=5_000, description="names that trade on at least one day")
-    null: bool = Field(default=False, description="true: a market with nothing in it; plants are refused")
+    nothing: bool = Field(default=False, description="true: a market with nothing in it; plants are refused")
     market_volatility: float = Field(default=0.010, gt=0, le=0.1)
     sector_volatility: float = Field(default=0.006, gt=0, le=0.1)
     industry_volatility: float = Field(default=0.003, gt=0, le=0.1)
@@ -196,14 +196,14 @@ def draw_world(config: SyntheticConfig) -> World:
         config.market_volatility, config.sector_volatility, config.industry_volatility, config.name_volatility
     )
     noise = draw_noise(streams[1], listings, levels)
-    note = f"synthetic market, seed {config.seed}" + (", null: nothing is in it" if config.null else "")
+    note = f"synthetic market, seed {config.seed}" + (", null: nothing is in it" if config.nothing else "")
     return World(listings, noise, draw_trading(streams[2], noise), make_yardstick(listings, noise), (note,))
 
 
 def check_plants(config: SyntheticConfig, plants: Sequence[Plant]) -> None:
     """Refuse plants that cannot be."""
-    if config.null and plants:
-        hint = "Leave out the plants, or set null to false."
+    if config.nothing and plants:
+        hint = "Leave out the plants, or set nothing to false."
         raise MarketError("a null market holds nothing", field="plants", got=[p.text for p in plants], hint=hint)
     for plant in plants:
         if not 0 < plant.rank_ic <= STRONGEST_RANK_IC:

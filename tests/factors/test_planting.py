@@ -50,7 +50,7 @@ def test_a_market_states_what_was_planted() -> None:
 
 
 def test_a_null_market_holds_nothing() -> None:
-    market = planted_market(SyntheticConfig(seed=3, days=300, names=60, null=True))
+    market = planted_market(SyntheticConfig(seed=3, days=300, names=60, nothing=True))
     assert market.plants == ()
     assert not market.expected_return.any()
 

@@ -121,7 +121,7 @@ def test_returns_have_fat_tails_clustered_volatility_and_factors() -> None:
 
 
 def test_a_market_without_plants_expects_nothing() -> None:
-    market = simulate(SyntheticConfig(seed=5, days=100, names=20, null=True))
+    market = simulate(SyntheticConfig(seed=5, days=100, names=20, nothing=True))
     assert not market.expected_return.any()
     assert not market.expected_return.flags.writeable
     assert market.plants == ()
@@ -129,7 +129,7 @@ def test_a_market_without_plants_expects_nothing() -> None:
 
 
 def test_in_the_null_market_nothing_known_orders_later_returns() -> None:
-    panel = simulate(SyntheticConfig(seed=11, days=20_000, names=70, null=True)).panel
+    panel = simulate(SyntheticConfig(seed=11, days=20_000, names=70, nothing=True)).panel
     returns = panel.fields["returns"]
     listed = np.where(panel.universe, np.arange(panel.days)[:, None] - panel.universe.argmax(axis=0), np.nan)
     known = {
@@ -197,7 +197,7 @@ def test_a_plant_leaves_listings_and_turnover_alone() -> None:
 @pytest.mark.parametrize(
     ("config", "plant", "message"),
     [
-        ({"null": True}, {}, "plants: a null market holds nothing (got fallen)"),
+        ({"nothing": True}, {}, "plants: a null market holds nothing (got fallen)"),
         ({}, {"rank_ic": 0.2}, "rank_ic: plant 'fallen' (got 0.2); allowed: above 0, at most 0.08"),
         ({}, {"start": 0.5, "end": 0.5}, "start: plant 'fallen' (got 0.5, 0.5); allowed: 0 <= start < end <= 1"),
         ({}, {"half_life_days": 0.0}, "half_life_days: plant 'fallen' (got 0.0); allowed: above 0"),
