@@ -97,8 +97,10 @@ def unlike_its_words(expression: Expression, claim: Claim, settings: EvidenceSet
 
 
 def against_its_direction(rank_ic: float | None, claim: Claim) -> list[str]:
-    """Return a sentence if the search window shows the opposite of what the hypothesis claims."""
-    if rank_ic is not None and rank_ic * claim.direction > 0:
+    """Return a sentence if the search window shows the opposite of what the hypothesis claims, or nothing."""
+    if rank_ic is None:
+        return ["the factor has no RankIC on the search window, so that no direction can be read from it"]
+    if rank_ic * claim.direction > 0:
         return []
     said = "higher" if claim.direction > 0 else "lower"
     return [f"the hypothesis says that a {said} factor means a higher return; the search window shows the opposite"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..factors import Engine
 from ..ledger import Ledger
 from ..market import Panel
+from .errors import TooFewDays
 from .evaluator import Budget, Evaluator
 from .score import Scorer
 from .settings import EvidenceSettings
@@ -29,11 +30,26 @@ class Bench:
         Raises
         ------
         TooFewDays, BoundaryConflict
-            As `fix_windows`.
+            As `fix_windows`; also when selection is too short for the errors of a mean at this horizon.
         """
         windows = fix_windows(panel, ledger, settings.windows, dataset)
-        return cls(Engine(panel), Scorer(panel, settings), windows, ledger)
+        scorer = Scorer(panel, settings)
+        _refuse_unprovable(windows.selection.days, settings.horizon_days, scorer.lag)
+        return cls(Engine(panel), scorer, windows, ledger)
 
     def evaluator(self, run: str, budget: Budget) -> Evaluator:
         """Return the evaluation service of one run."""
         return Evaluator(self.engine, self.scorer, self.windows, self.ledger, self.scorer.settings, budget, run)
+
+
+def _refuse_unprovable(days: int, horizon: int, lag: int) -> None:
+    """Refuse a selection window whose labelled days are no more than the lag of their standard errors."""
+    least = horizon + 2 + lag
+    if days < least:
+        raise TooFewDays(
+            f"The selection window has {days} days; at a horizon of {horizon} days it proves nothing.",
+            field="evidence.horizon_days",
+            got=horizon,
+            allowed=f"a horizon whose selection window has at least {least} days",
+            hint="Lower evidence.horizon_days, or give a longer panel.",
+        )

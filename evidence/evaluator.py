@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
@@ -55,7 +57,11 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Scores and judges factors of one panel for one run; everything it is asked is in the ledger."""
+    """Scores and judges factors of one panel for one run; everything it is asked is in the ledger.
+
+    It does one thing at a time, whoever asks: a server's tools run on threads, and two proposals that both found one
+    evaluation left would both take it.
+    """
 
     engine: Engine
     scorer: Scorer
@@ -64,6 +70,7 @@ class Evaluator:
     settings: EvidenceSettings
     budget: Budget
     run: str
+    turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @cached_property
     def rows(self) -> dict[str, Evaluation]:
@@ -135,7 +142,23 @@ class Evaluator:
         dict
             `{ok: true, id, text, explained, sheet, weaknesses, merit}`, or `{ok: false, stage, errors}` with
             `errors` a list of `{message, hint, at}`; `at` is a column of the text or None. Search facts only.
+
+        Raises
+        ------
+        EvidenceError
+            The hypothesis bears a name that is kept for sets.
         """
+        if proposal.claim.id.startswith(SET):  # a set's score is not counted against the budget of evaluations
+            raise EvidenceError(
+                f"A hypothesis may not be called {proposal.claim.id[:100]!r}.",
+                field="hypothesis.id",
+                got=proposal.claim.id[:100],
+                allowed=f"an id that does not begin with {SET!r}",
+            )
+        with self.turn:
+            return self._propose(proposal)
+
+    def _propose(self, proposal: Proposal) -> dict[str, Any]:
         self.ledger.record_event(self.run, "claim", proposal.claim.id, proposal.claim.record())
         try:
             expression = self.read(proposal.text)
@@ -198,6 +221,8 @@ class Evaluator:
 
     def _facts(self, row: Evaluation) -> dict[str, Any]:
         sheet = {key: value for key, value in row.sheet.items() if key not in {"weaknesses", "merit", "fields"}}
+        window = self.windows.search
+        sheet["warnings"] = [{**doubt, "message": window.told(doubt["message"])} for doubt in sheet["warnings"]]
         expression = self.read(row.text)
         return {
             "id": row.factor_id,
@@ -242,6 +267,10 @@ class Evaluator:
         TrialsSpent
             The budget of trials ended; verdicts given before it stay recorded.
         """
+        with self.turn:
+            return self._submit(ids)
+
+    def _submit(self, ids: Sequence[str]) -> list[Verdict]:
         verdicts: list[Verdict] = []
         batch: list[Known] = []
         for factor_id in dict.fromkeys(ids):
@@ -252,6 +281,10 @@ class Evaluator:
 
     def submit_set(self, ids: Sequence[str]) -> Verdict:
         """Put up to ten scored factors before the gate as one: the sum of their signed ranks is one trial."""
+        with self.turn:
+            return self._submit_set(ids)
+
+    def _submit_set(self, ids: Sequence[str]) -> Verdict:
         members = tuple(self._case(factor_id) for factor_id in dict.fromkeys(ids))
         if not 2 <= len(members) <= MOST_MEMBERS:
             raise EvidenceError(

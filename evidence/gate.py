@@ -158,8 +158,7 @@ class Gate:
         """Take the look: the only place of the gate that reads the selection window."""
         sign = 1 if (case.rank_ic or 0.0) > 0 else -1
         sheet = self.scorer.score(case.values, self.windows.selection, sign)
-        null = null_distribution(sheet.days, self.settings.horizon_days, self.scorer.lag)
-        p_value = null.p_value(sign * sheet.t)
+        p_value = self._p_value(sheet.days, sign * sheet.t)
         found = self._discoveries_before(trial)
         level = lond_level(trial.number, found, self.settings.level)
         return {
@@ -172,6 +171,11 @@ class Gate:
             "selection": sheet.record(),
             "deflated_sharpe": self._deflated(sheet.net_daily, trial.number, around.sharpes),
         }
+
+    def _p_value(self, days: int, t: float) -> float:
+        """Return the one-sided p-value of a t; days too few for its lag prove nothing, and give 1."""
+        lag = self.scorer.lag
+        return null_distribution(days, self.settings.horizon_days, lag).p_value(t) if days > max(lag, 2) else 1.0
 
     def _discoveries_before(self, trial: Trial) -> int:
         """Count earlier discoveries; a trial still open elsewhere counts as none, which can only lower the level."""

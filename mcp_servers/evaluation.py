@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..evidence import Claim, Evaluator, Proposal
 from .answers import tool
 from .market import READ_ONLY
+from .server import ToolServer
 
 RECORDS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
 FactorId = Annotated[str, Field(pattern=r"^f[0-9a-f]{16}$", description="the id that score_factor answered with")]
@@ -32,7 +33,7 @@ class Hypothesis(BaseModel):
 
 def evaluation_server(evaluator: Evaluator) -> MCPServer:
     """Return the evaluation server of one run."""
-    server = MCPServer("alphaloom-evaluation", instructions="Score factors on search; submit few of them to the gate.")
+    server = ToolServer("alphaloom-evaluation", instructions="Score factors on search; submit few of them to the gate.")
 
     @server.tool(annotations=RECORDS)
     @tool

@@ -11,6 +11,7 @@ from ..evidence import Evaluator, nearest, recall_facts, tidy
 from ..factors import Expression, ParseError, explain
 from .answers import tool
 from .market import READ_ONLY
+from .server import ToolServer
 
 Text = Annotated[
     str, Field(min_length=1, max_length=2000, description="a formula, e.g. rank(ts_std(returns, 30)) * -1")
@@ -19,7 +20,7 @@ Text = Annotated[
 
 def factors_server(evaluator: Evaluator) -> MCPServer:
     """Return the factors server of one panel."""
-    server = MCPServer("alphaloom-factors", instructions="Check, explain and compare formulas; recall what was tried.")
+    server = ToolServer("alphaloom-factors", instructions="Check, explain and compare formulas; recall what was tried.")
 
     @server.tool(annotations=READ_ONLY)
     @tool

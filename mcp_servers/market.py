@@ -11,6 +11,8 @@ from pydantic import Field
 
 from ..evidence import Evaluator, tidy
 from .answers import tool
+from .errors import UnknownField
+from .server import ToolServer
 
 READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
 MOST_ROWS = 20
@@ -32,7 +34,7 @@ MEANINGS = {
 
 def market_server(evaluator: Evaluator) -> MCPServer:
     """Return the market server of one panel. Nothing after the search window leaves it."""
-    server = MCPServer("alphaloom-market", instructions="Fields and previews of the search window.")
+    server = ToolServer("alphaloom-market", instructions="Fields and previews of the search window.")
 
     @server.tool(annotations=READ_ONLY)
     @tool
@@ -46,16 +48,17 @@ def market_server(evaluator: Evaluator) -> MCPServer:
         """Return the size and span of the search window, and how many names are present."""
         window = evaluator.windows.search
         present = window.cut(evaluator.panel.universe).sum(axis=1)
+        told = [window.told(note) for note in evaluator.panel.notes]
         return {
             "window": window.record(),
-            "names": evaluator.panel.names,
+            "names": len(_names(evaluator)),
             "names_per_day": {
                 "least": int(present.min()),
                 "median": int(np.median(present)),
                 "most": int(present.max()),
             },
             "horizon_days": evaluator.settings.horizon_days,
-            "notes": list(evaluator.panel.notes),
+            "notes": told,
         }
 
     @server.tool(annotations=READ_ONLY)
@@ -65,14 +68,31 @@ def market_server(evaluator: Evaluator) -> MCPServer:
         rows: Annotated[int, Field(ge=1, le=MOST_ROWS, description="last days of the search window")] = 5,
     ) -> dict[str, Any]:
         """Return the last rows of a field on the search window for the first names."""
-        evaluator.read(field)
-        window = evaluator.windows.search
-        block = window.cut(evaluator.panel.fields[field])[-rows:, :MOST_NAMES]
+        name, window, names = _field(evaluator, field), evaluator.windows.search, _names(evaluator)[:MOST_NAMES]
+        block = window.cut(evaluator.panel.fields[name])[-rows:, names]
         dates = [str(day) for day in evaluator.panel.dates[window.stop - block.shape[0] : window.stop]]
         values = [[tidy(value) for value in row] for row in block]
-        return {"field": field, "dates": dates, "symbols": list(evaluator.panel.symbols[:MOST_NAMES]), "values": values}
+        symbols = [evaluator.panel.symbols[place] for place in names]
+        return {"field": name, "dates": dates, "symbols": symbols, "values": values}
 
     return server
+
+
+def _names(evaluator: Evaluator) -> list[int]:
+    """Return the columns of the names that are members on a day of the search window; later ones are not known yet."""
+    seen = evaluator.windows.search.cut(evaluator.panel.universe).any(axis=0)
+    return [int(place) for place in np.flatnonzero(seen)]
+
+
+def _field(evaluator: Evaluator, text: str) -> str:
+    """Return the field that a text names; the parser refuses an unknown name, and says which is nearest."""
+    root = evaluator.read(text).root
+    if root.op == "field" and root.name in evaluator.panel.fields:
+        return root.name
+    raise UnknownField(
+        "Only fields can be previewed, not formulas.", field="field", got=text[:100],
+        allowed=sorted(evaluator.panel.fields), hint="Score a formula with score_factor of the evaluation server.",
+    )  # fmt: skip
 
 
 def _fields(evaluator: Evaluator, query: str) -> list[dict[str, str]]:

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from mcp import Client
 from mcp.server import MCPServer
 from mcp.types import CallToolResult, TextContent
 
-from ..ledger import AlphaloomError
-
-
-class ToolError(AlphaloomError):
-    """A tool refused a call; the message is the tool's own."""
-
-    code: ClassVar[str] = "tool"
-    exit_code: ClassVar[int] = 1
+from .errors import ToolError
 
 
 @dataclass(frozen=True)
@@ -33,7 +26,7 @@ class Session:
         Raises
         ------
         ToolError
-            The tool refused; carries its code, field, value and hint.
+            The tool refused; carries its code (in `record`), field, value and hint.
         """
         result = await self.client.call_tool(name, dict(arguments))
         body: dict[str, Any] = dict(result.structured_content or {})
@@ -48,13 +41,15 @@ class Session:
 
 def _refusal(name: str, result: CallToolResult, body: dict[str, Any]) -> ToolError:
     text = " ".join(part.text for part in result.content if isinstance(part, TextContent))
-    return ToolError(
+    error = ToolError(
         str(body.get("message") or text or f"{name} failed"),
         field=str(body.get("field") or name),
         got=body.get("got"),
         allowed=body.get("allowed"),
         hint=str(body.get("hint") or ""),
     )
+    error.refused_as = str(body.get("code") or "")
+    return error
 
 
 @asynccontextmanager

@@ -1,0 +1,44 @@
+"""What a tool call can be refused for before a room sees it, and what a session raises.
+
+AlphaloomError
+├── BadArguments    a tool was called with arguments that it does not take
+├── UnknownField    a field was asked for that the panel does not have
+├── UnknownTool     no tool of this server has that name
+└── ToolError       raised on the client's side: a tool refused a call
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..ledger import AlphaloomError
+
+
+class BadArguments(AlphaloomError):
+    """A tool was called with arguments that it does not take."""
+
+    code: ClassVar[str] = "arguments"
+
+
+class UnknownField(AlphaloomError):
+    """A field was asked for that the panel does not have."""
+
+    code: ClassVar[str] = "unknown_field"
+
+
+class UnknownTool(AlphaloomError):
+    """No tool of this server has that name."""
+
+    code: ClassVar[str] = "unknown_tool"
+
+
+class ToolError(AlphaloomError):
+    """A tool refused a call; the message is the tool's own, and so is the code that `record` gives."""
+
+    code: ClassVar[str] = "tool"
+    exit_code: ClassVar[int] = 1
+    refused_as: str = ""
+
+    def record(self) -> dict[str, object]:
+        """Return the tool's refusal as it came."""
+        return super().record() | {"code": self.refused_as or self.code}

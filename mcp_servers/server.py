@@ -1,0 +1,95 @@
+"""A server that refuses wrong arguments in the words of the house: what was wrong, what is allowed, what to do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError as SdkToolError
+from mcp.types import CallToolResult, InputRequiredResult
+from pydantic import ValidationError
+
+from ..ledger import AlphaloomError
+from .answers import answer
+from .errors import BadArguments, UnknownTool
+
+LONGEST = 100
+
+
+class ToolServer(MCPServer):
+    """An `MCPServer` whose refusals are all `{code, field, got, allowed, hint, message}`.
+
+    The SDK answers a wrong argument with pydantic's own text, ignores one that the tool does not have, and says of an
+    unknown tool only that it is unknown.
+    """
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; what its schema refuses comes back as a refusal like any other."""
+        schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        if name not in schemas:
+            return _refused(_unknown_tool(name, sorted(schemas)))
+        takes = sorted(schemas[name].get("properties", {}))
+        strange = sorted({*arguments} - {*takes})
+        if strange:
+            return _refused(_unknown_argument(name, strange[0], takes))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except SdkToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                return _refused(_wrong(name, error.__cause__.errors(include_url=False)))
+            raise
+
+
+def _refused(error: AlphaloomError) -> CallToolResult:
+    return answer(error.record(), refused=True)
+
+
+def _unknown_tool(name: str, known: Sequence[str]) -> UnknownTool:
+    return UnknownTool(
+        f"This server has no tool {name[:LONGEST]!r}.", field="name", got=name[:LONGEST], allowed=list(known),
+        hint=_nearest(name, known),
+    )  # fmt: skip
+
+
+def _unknown_argument(tool: str, name: str, takes: Sequence[str]) -> BadArguments:
+    return BadArguments(
+        f"{tool} takes no argument {name[:LONGEST]!r}.", field=name[:LONGEST], allowed=list(takes),
+        hint=_nearest(name, takes),
+    )  # fmt: skip
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"Did you mean {close[0]}?" if close else ""
+
+
+def _wrong(tool: str, errors: Sequence[Mapping[str, Any]]) -> BadArguments:
+    """Say every mistake; field, got and allowed are those of the first."""
+    found = [(".".join(str(part) for part in error["loc"]), error) for error in errors]
+    field, first = found[0]
+    said = "; ".join(f"{where or 'arguments'}: {_allowed(error)}" for where, error in found)
+    got = None if first["type"] == "missing" else _short(first["input"])
+    hint = "The tool's input schema lists its arguments and their bounds."
+    return BadArguments(f"{tool} was called wrongly: {said}", field=field, got=got, allowed=_allowed(first), hint=hint)
+
+
+def _allowed(error: Mapping[str, Any]) -> str:
+    """Return what pydantic says should be, without naming its own types."""
+    if error["type"] == "missing":
+        return "must be given"
+    plain = str(error["msg"]).partition(", unable to parse")[0].replace(" after validation", "")
+    return re.sub(r"^\w+ should ", "must ", plain)
+
+
+def _short(value: object) -> object:
+    """Return a value that is not too long to be repeated."""
+    text = value if isinstance(value, str) else repr(value)
+    if len(text) > LONGEST:
+        return text[:LONGEST] + "..."
+    return value
