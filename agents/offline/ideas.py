@@ -8,11 +8,11 @@ from ..structure import overlap
 from .mechanism import Mechanism, by_name, mechanisms
 from .reading import Context, Json
 
-EXPLOIT = (0.0, 0.4, 0.6, 0.7, 0.8)
+EXPLOIT = (0.0, 0.6, 0.8)
 """Share of follow-ups by round, the last for all later ones."""
 PROMISING_T = 2.5
 UNLIKE = 0.6
-TIRING = 0.75
+TIRING = 1.0
 """What each earlier hypothesis of a mechanism takes from the |t| of its formulas when follow-ups are chosen."""
 SURVEYS = 0.5
 MOST_FIELDS = 20
