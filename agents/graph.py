@@ -155,7 +155,6 @@ async def gate_node(desk: Desk, state: State) -> State:
     left = await gate.budget(desk, key)
     sent = marked(state["sent"])
     closing = bool(state["round"] >= desk.config.rounds or left["evaluations_left"] <= 0 or state["ended"])
-    closing = closing or not state["quota"]
     purse = allowance(desk, state, left, closing)
     chosen = await gate.spend(desk, marked(state["elite"]), sent, purse, key)
     desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in chosen], "closing": closing})

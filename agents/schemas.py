@@ -25,8 +25,8 @@ class Hypothesis(Record):
     who_is_on_the_other_side: str = Field(max_length=1_000)
     why_it_persists: str = Field(max_length=1_000)
     direction: Literal[1, -1]
-    horizon_days: int = Field(ge=1, le=252)
-    fields: list[str] = Field(min_length=1, max_length=32)
+    horizon_days: int = Field(ge=1, le=250)
+    fields: list[str] = Field(min_length=1, max_length=20)
     regime: str = Field(max_length=500)
     refuted_by: str = Field(min_length=1, max_length=1_000)
 

@@ -136,6 +136,19 @@ def test_a_model_that_cannot_meet_its_schema_costs_a_branch_only(lab: Maker) -> 
     assert "no JSON" in kinds(campaign, "proposal")["r01/h00/s0/a0"]["failed"]
 
 
+def test_a_round_without_ideas_costs_that_round_only(lab: Maker) -> None:
+    campaign = lab()
+
+    def say(task: Task) -> None:
+        if task.role == "idea" and json.loads(task.messages[1].content)["request"]["round"] == 1:
+            raise ReplyRefused("no JSON")
+
+    campaign.model.say = say
+    state = campaign.run()
+    assert state["round"] == 2
+    assert {key[:3] for key in kinds(campaign, "score")} == {"r02"}
+
+
 def test_every_task_names_its_prompt_by_hash(calm: Calm) -> None:
     digests = {role: load_prompt(role).digest for role in ("idea", "factor", "eval")}
     tasks = calm[0].model.tasks
