@@ -21,6 +21,8 @@ CURES = {
     "large": ("simplify",),
 }
 MOST = 4
+LONG = 70
+"""Characters above which a formula is asked to shrink: what grows under mutation is mostly ballast."""
 HOPELESS_T = (0.0, 1.0, 1.5)
 """The |t| that the best formula of a hypothesis must have passed after the first, the second, any later step."""
 
@@ -65,6 +67,6 @@ def _read(row: Json, direction: int) -> list[Json]:
             found.append({"code": "slow", "message": "the order is stronger at the longest horizon"})
         elif last < first / 2:
             found.append({"code": "fast", "message": "the order is strongest at the shortest horizon"})
-    if len(str(row.get("text", ""))) > 120:
+    if len(str(row.get("text", ""))) > LONG:
         found.append({"code": "large", "message": "the formula is long"})
     return found
