@@ -35,9 +35,15 @@ from .risk.trade import summary, trade
 from .router import ModelSettings, Router, RouterConfig
 
 WORKSPACE = Path(".alphaloom")
-OFFLINE = RouterConfig(models={"researcher": ModelSettings(model=NAME, tier="local", place="local")})
+OFFLINE = ModelSettings(model=NAME, tier="local", place="local")
 Clock = Callable[[], datetime]
 Show = Callable[[Progress], None]
+
+
+class Models(RouterConfig):
+    """The router's settings, with the offline researcher where no model is named."""
+
+    models: dict[str, ModelSettings] = Field(default={"researcher": OFFLINE}, min_length=1)
 
 
 class Settings(BaseModel):
@@ -49,7 +55,7 @@ class Settings(BaseModel):
     seed: int = Field(default=7, ge=0, description="of every draw: the agents' and the synthetic market's")
     market: MarketSettings = MarketSettings()
     agents: AgentsConfig = AgentsConfig()
-    models: RouterConfig = OFFLINE
+    models: Models = Models()
     evidence: EvidenceSettings = EvidenceSettings()
     budget: Budget = Budget()
     risk: Policy = Policy()
@@ -104,23 +110,25 @@ class Campaign:
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
         with Ledger.open(self.workspace, clock=self.clock) as ledger:
+            self._recognise(ledger, panel)
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset)
-            run = self._begin(ledger, panel, dataset)
+            run = self.run_id or self._begin(ledger, panel, dataset)
             with ledger.lock(run):
                 warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
                 record = self._search(bench.evaluator(run, self.settings.budget), show)
-            return self._finish(ledger, run, record)
+                return self._finish(ledger, run, record)
+
+    def _recognise(self, ledger: Ledger, panel: Panel) -> None:
+        """Check that a resumed run still sees the same data, before anything is fixed for other data."""
+        known = ledger.run(self.run_id).config["panel"] if self.run_id else panel.digest
+        if known != panel.digest:
+            raise AlphaloomError(
+                "The panel is not the one that this run began with.", field="panel", got=panel.digest[:12],
+                allowed=known[:12], hint="Restore the file, or start a new run.",
+            )  # fmt: skip
 
     def _begin(self, ledger: Ledger, panel: Panel, dataset: str) -> str:
-        """Write the run into the ledger, or check that a resumed one still sees the same data."""
-        if self.run_id:
-            known = ledger.run(self.run_id).config["panel"]
-            if known != panel.digest:
-                raise AlphaloomError(
-                    "The panel is not the one that this run began with.", field="panel", got=panel.digest[:12],
-                    allowed=known[:12], hint="Restore the file, or start a new run.",
-                )  # fmt: skip
-            return self.run_id
+        """Write a new run into the ledger and return its id."""
         now = self.clock()
         run = f"{now:%Y%m%d-%H%M%S}-{self.settings.name}-{digest(now.isoformat())[:4]}"
         config = {"settings": self.settings.model_dump(mode="json"), "panel": panel.digest}

@@ -73,12 +73,20 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
         with shown_progress() as show:
             result = start(show)
     except KeyboardInterrupt:
-        place = f" --workspace {workspace}" if workspace else ""
-        notices().print(f"interrupted; resume with: alphaloom resume latest{place}", markup=False, soft_wrap=True)
+        _tell_interrupted(workspace, as_json=as_json)
         raise typer.Exit(INTERRUPTED) from None
     _tell(result, as_json=as_json)
     if result.record.get("ended"):
         raise typer.Exit(BUDGET_ENDED)
+
+
+def _tell_interrupted(workspace: Path | None, *, as_json: bool) -> None:
+    hint = "alphaloom resume latest" + (f" --workspace {workspace}" if workspace else "")
+    if as_json:
+        told = {"code": "interrupted", "field": "", "got": None, "allowed": None}
+        print_object({**told, "hint": f"resume with: {hint}", "message": "interrupted"})
+    else:
+        notices().print(f"interrupted; resume with: {hint}", markup=False, soft_wrap=True)
 
 
 def _tell(result: CampaignResult, *, as_json: bool) -> None:
