@@ -140,7 +140,7 @@ class Campaign:
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
         meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
         ended = asyncio.run(self._research(evaluator, router, meter, show))
-        show(meter.read("closing", message="combination, stress of the gate, book, report"))
+        show(meter.read("closing", message="combination, book, risk gate, report"))
         dossier = Dossier(evaluator)
         record: dict[str, Any] = {
             "format": 1,

@@ -24,7 +24,6 @@ BOOK_WORDS = {
     "turnover_per_day": "turnover a day",
     "costs_paid": "paid for trading",
     "borrow_paid": "paid for borrowing",
-    "plain_sharpe": "Sharpe by plain arithmetic",
 }
 Facts = Sequence[tuple[str, str]]
 
