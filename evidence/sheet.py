@@ -91,5 +91,5 @@ def tidy(value: float) -> float | None:
 
     The last digits of a float64 sum depend on the machine's instruction set; ten digits do not.
     """
-    number = float(value)
-    return float(f"{number:.10g}") if np.isfinite(number) else None
+    number = float(f"{float(value):.10g}")  # rounding may carry the largest floats to infinity
+    return number if np.isfinite(number) else None

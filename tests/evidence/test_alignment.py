@@ -1,0 +1,84 @@
+"""A formula must say what its hypothesis says, and be no larger than it needs to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from alphaloom.evidence import Claim
+from alphaloom.evidence.alignment import against_its_direction, unlike_its_words
+from alphaloom.evidence.complexity import breaches, price
+from alphaloom.evidence.settings import ComplexitySettings
+from alphaloom.factors import parse
+
+from .lab import SMALL, claim_of
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "kept"),
+    [
+        ("rank(volume)", ["volume"], True),
+        ("rank(volume)", ["close"], False),
+        ("rank(volume) * rank(close)", ["close"], True),  # half of the fields
+        ("rank(volume) * rank(close) * rank(cap)", ["volume"], False),
+        ("ts_std(returns, 20)", ["close"], True),  # returns are made of closes
+        ("rank(close)", ["returns"], False),
+        ("rank(close)", [], False),
+    ],
+)
+def test_half_of_the_fields_must_be_the_hypothesis_own(text: str, fields: list[str], kept: bool) -> None:
+    found = unlike_its_words(parse(text), claim_of(text, fields=fields), SMALL)
+    assert (found == []) is kept
+    assert kept or "the hypothesis is about" in found[0]
+
+
+@pytest.mark.parametrize(("days", "kept"), [(1, True), (5, True), (25, True), (26, False), (100, False)])
+def test_the_horizon_lies_within_a_factor_of_five(days: int, kept: bool) -> None:
+    found = unlike_its_words(parse("rank(volume)"), claim_of("rank(volume)", horizon_days=days), SMALL)
+    assert (found == []) is kept
+    assert kept or found[0].endswith("allowed are 1 to 25")
+
+
+@pytest.mark.parametrize(
+    ("rank_ic", "direction", "said"),
+    [
+        (0.01, 1, ""),
+        (-0.01, -1, ""),
+        (0.01, -1, "a lower factor means a higher return; the search window shows the opposite"),
+        (-0.01, 1, "a higher factor means a higher return; the search window shows the opposite"),
+        (None, 1, "no RankIC on the search window"),
+    ],
+)
+def test_the_search_window_must_show_the_claimed_direction(rank_ic: float | None, direction: int, said: str) -> None:
+    found = against_its_direction(rank_ic, claim_of("rank(volume)", direction))
+    assert said in found[0] if said else found == []
+
+
+def test_a_claim_survives_its_record() -> None:
+    claim = claim_of("rank(volume)", -1, refuted_by="a year without it", fields=["volume", "close", "volume"])
+    assert claim.fields == ("close", "volume")
+    assert Claim.from_record(claim.record()) == claim
+    assert claim.record()["refuted_by"] == "a year without it"
+
+
+BOUNDS = ComplexitySettings(max_size=6, max_depth=3, max_constants=2, max_fields=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rank(ts_corr(close, volume, 10))", []),
+        ("rank(close) + rank(volume) + rank(close * volume)", ["9 nodes, at most 6", "4 levels, at most 3"]),
+        ("ts_std(close, 5) / ts_std(close, 20) + 0.5", ["3 numbers, at most 2"]),
+        ("open * close * volume", ["3 raw fields, at most 2"]),
+    ],
+)
+def test_each_bound_is_said(text: str, said: list[str]) -> None:
+    found = breaches(parse(text), BOUNDS)
+    assert set(said) <= set(found)
+    assert bool(found) == bool(said)
+
+
+def test_size_costs_beyond_five_nodes() -> None:
+    free, dear = parse("rank(ts_corr(close, volume, 10))"), parse("rank(close) + rank(volume) + rank(high) + rank(low)")
+    assert (free.size, price(free, ComplexitySettings())) == (4, 0)
+    assert price(dear, ComplexitySettings()) == pytest.approx(0.02 * (dear.size - 5)) != 0

@@ -1,0 +1,155 @@
+"""What the results say of a run: sorted, counted, readable, and free of clocks, paths and run ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from alphaloom.evidence import Dossier, Meter
+from alphaloom.evidence.significance import lond_level
+from alphaloom.factors import parse
+from alphaloom.ledger import canonical_json
+from alphaloom.market import Panel
+
+from .lab import KNOWN, Lab, market
+
+Make = Callable[..., Lab]
+JUNK = ("rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)", "ts_rsquare(cap / volume, 21)")
+ENTRY = {
+    "id", "form", "text", "explained", "hypothesis", "reasons", "metrics", "trial", "members", "library_correlation"
+}  # fmt: skip
+
+
+def researched(run: Lab) -> Dossier:
+    """Accept one factor, try one in vain, leave one unsent, propose one twice, and have three refused."""
+    run.judged(KNOWN)
+    run.judged(JUNK[0])
+    run.scored(JUNK[1])
+    run.scored(JUNK[0], key="again", id="again")
+    run.propose("rank(volume) * rank(high)", key="k1", fields=["cap"])
+    run.propose("-ts_returns(close, 5)", key="k2")
+    run.propose("-ts_returns(close, 6)", key="k3")
+    return Dossier(run.evaluator)
+
+
+@pytest.fixture
+def dossier(lab: Make, planted: Panel) -> Dossier:
+    return researched(lab(panel=planted))
+
+
+def test_entries_have_the_form_of_the_results(dossier: Dossier) -> None:
+    record = dossier.record()
+    assert [len(record[word]) for word in ("accepted", "watchlist", "rejected")] == [1, 0, 2]
+    for entry in (*record["accepted"], *record["rejected"]):
+        assert set(entry) == ENTRY
+        assert parse(entry["text"]).id == entry["id"]
+        assert set(entry["reasons"][0]) == {"step", "passed", "message", "numbers"}
+        assert entry["metrics"]["search"]["window"]["name"] == "search"
+    rejected = [entry["id"] for entry in record["rejected"]]
+    assert rejected == sorted(rejected)
+
+
+def test_a_window_not_reached_is_null(dossier: Dossier) -> None:
+    entries = {entry["id"]: entry for entry in dossier.entries()["rejected"]}
+    unsent, tried = entries[parse(JUNK[1]).id], entries[parse(JUNK[0]).id]
+    assert (unsent["metrics"]["selection"], unsent["trial"]) == (None, None)
+    assert [reason["step"] for reason in unsent["reasons"]] == ["search"]
+    assert tried["metrics"]["selection"]["window"]["name"] == "selection"
+    assert (tried["trial"], tried["reasons"][-1]["step"]) == (2, "statistics")
+
+
+def test_attempts_evaluations_and_trials_are_counted(dossier: Dossier) -> None:
+    record = dossier.record()
+    assert record["attempts"] == {"total": 7, "refused": {"alignment": 1, "duplicate": 1, "originality": 2}}
+    assert (record["evaluations"], record["trials"], record["prior_trials"], record["hypotheses"]) == (3, 2, 0, 3)
+
+
+def test_looks_of_earlier_runs_and_elsewhere_are_prior(lab: Make, planted: Panel) -> None:
+    researched(lab("first", panel=planted))
+    record = Dossier(lab("second", panel=planted, prior_trials=4).evaluator).record()
+    assert (record["trials"], record["prior_trials"], record["power"]["trials"]) == (0, 6, 6)
+    assert record["power"]["p_required"] == pytest.approx(lond_level(7, 1), rel=1e-8)
+
+
+def test_the_power_sentence_says_what_could_have_been_proven(dossier: Dossier) -> None:
+    power = dossier.power()
+    assert power["p_required"] == pytest.approx(lond_level(3, 1), rel=1e-8)
+    assert power["days"] == dossier.evaluator.windows.selection.days - 6
+    assert power["sentence"].startswith(f"After 2 trials, {power['days']} selection days can prove a mean RankIC of 0.")
+
+
+def test_an_empty_run_has_a_dossier(lab: Make) -> None:
+    record = Dossier(lab().evaluator).record()
+    assert (record["accepted"], record["rejected"], record["overfitting"]) == ([], [], None)
+    assert record["power"]["rank_ic_provable"] is None
+    assert "unknown, since nothing was scored" in record["power"]["sentence"]
+
+
+def test_a_set_is_an_entry_with_members(lab: Make) -> None:
+    run = lab()
+    members = [run.scored(text) for text in JUNK]
+    verdict = run.evaluator.submit_set(members)
+    entry = next(entry for each in Dossier(run.evaluator).entries().values() for entry in each if entry["members"])
+    assert (entry["id"], entry["members"], entry["hypothesis"]["mechanism"]) == (verdict.factor_id, members, "set")
+    assert parse(entry["text"]).id == entry["id"]
+    assert Dossier(run.evaluator).record()["hypotheses"] == 3
+
+
+def test_equal_work_gives_equal_bytes_whatever_the_run_is_called(
+    lab: Make, planted: Panel, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from .lab import SMALL, read
+
+    mine = canonical_json(researched(lab("mine", panel=planted)).record())
+    with read(tmp_path_factory.mktemp("elsewhere")) as ledger:
+        other = Dossier(researched(Lab.open(ledger, "other", planted, SMALL)).evaluator).record()
+    assert canonical_json(other) == mine
+    assert "mine" not in mine
+    assert "2026" not in mine
+
+
+def test_too_good_a_single_factor_raises_the_alarm(lab: Make, planted: Panel) -> None:
+    dossier = researched(lab(panel=planted, leak_rank_ic=0.02))
+    assert parse(KNOWN).id in dossier.alarms()
+    assert [warning["code"] for warning in dossier.warnings()].count("leak_alarm") == len(dossier.alarms())
+    assert Dossier(lab("calm", panel=planted, leak_rank_ic=0.5).evaluator).alarms() == []
+
+
+def test_curves_are_daily_and_say_null(dossier: Dossier) -> None:
+    curves = dossier.curves()
+    assert set(curves) == {parse(KNOWN).id}
+    for name, window in (
+        ("search", dossier.evaluator.windows.search),
+        ("selection", dossier.evaluator.windows.selection),
+    ):
+        curve = curves[parse(KNOWN).id][name]
+        assert (curve["dates"][0], curve["dates"][-1]) == (window.first_day, window.last_day)
+        assert curve["rank_ic"][-6:] == [None] * 6
+        assert len(curve["rank_ic"]) == window.days
+    json.dumps(curves, allow_nan=False)
+
+
+def test_progress_is_counted_from_the_ledger(lab: Make, planted: Panel) -> None:
+    run = lab(panel=planted)
+    moments = iter([10.0, 16.0, 22.0])
+    meter = Meter(run.evaluator, 4, lambda: next(moments), lambda: 0.25)
+    assert meter.read("searching", 1).remaining_s is None
+    researched(run)
+    for number in range(3):
+        run.scored(f"ts_kurt(high / low, {30 + number})")
+    seen = meter.read("searching", 2, "said")
+    assert (seen.phase, seen.round, seen.rounds, seen.message, seen.usd) == ("searching", 2, 4, "said", 0.25)
+    assert (seen.attempts, seen.evaluations, seen.trials) == (10, 6, 2)
+    assert (seen.accepted, seen.watched, seen.rejected) == (1, 0, 1)
+    assert seen.best_search_t == max(abs(row.sheet["t"]) for row in run.evaluator.rows.values())
+    assert (seen.elapsed_s, seen.remaining_s) == (12.0, 12.0 / 6 * run.evaluator.evaluations_left())
+
+
+def test_data_and_windows_are_stated(dossier: Dossier) -> None:
+    record = dossier.record()
+    assert record["data"]["digest"] == dossier.evaluator.panel.digest != market().digest
+    windows = dossier.evaluator.windows
+    assert record["windows"]["sealed"] == windows.sealed.record()
+    assert (record["windows"]["embargo_days"], record["windows"]["horizon_days"]) == (21, 5)

@@ -1,0 +1,83 @@
+"""Each weakness is named when it is there, and only then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from alphaloom.evidence.exposures import Exposures
+from alphaloom.evidence.weaknesses import name_weaknesses
+from alphaloom.evidence.windows import Window
+
+WINDOW = Window("search", 0, 60, "a", "b")
+SOUND: dict[str, Any] = {
+    "rank_ic": 0.03,
+    "t": 4.0,
+    "turnover": 0.2,
+    "gross_sharpe": 2.0,
+    "net_sharpe": 1.0,
+    "decay": {"1": 0.04, "10": 0.03},
+    "by_year": {"2010": 0.03, "2011": 0.04, "2012": 0.02},
+}
+RNG = np.random.default_rng(0)
+FRAME = RNG.normal(size=(60, 40))
+EXPOSED = Exposures(
+    beta=RNG.normal(size=(60, 40)),
+    size=RNG.normal(size=(60, 40)),
+    volatility=RNG.normal(size=(60, 40)),
+    sector=np.zeros(40, np.int16),
+)
+
+
+def named(values: np.ndarray[Any, np.dtype[np.float64]] = FRAME, **changed: Any) -> dict[str, Any]:
+    found = name_weaknesses(SOUND | changed, values.astype(np.float32), EXPOSED, WINDOW)
+    return {weakness["code"]: weakness["value"] for weakness in found}
+
+
+def test_a_sound_factor_has_none() -> None:
+    assert named() == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "changed"),
+    [
+        ("weak", 2.9, {"t": 2.9}),
+        ("weak", -2.9, {"t": -2.9}),
+        ("weak", 0.0, {"t": None}),
+        ("turnover", 0.36, {"turnover": 0.36}),
+        ("costs", -0.1, {"net_sharpe": -0.1}),
+        ("decay", 0.25, {"decay": {"1": 0.04, "10": 0.01}}),
+        ("decay", -0.5, {"decay": {"1": -0.04, "10": 0.02}}),
+        ("one_year", 0.0, {"by_year": {"2010": 0.09, "2011": 0.01, "2012": -0.01}}),
+        ("one_year", 0.0, {"rank_ic": -0.03, "by_year": {"2010": -0.09, "2011": 0.01, "2012": -0.01}}),
+    ],
+)
+def test_a_figure_beyond_its_bound_is_named(code: str, value: float, changed: dict[str, Any]) -> None:
+    assert named(**changed) == {code: pytest.approx(value)}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"t": -3.1},
+        {"turnover": None, "gross_sharpe": None, "net_sharpe": None},
+        {"decay": {"1": None, "10": 0.01}},
+        {"decay": {"1": 0.04, "10": None}},
+        {"by_year": {"2010": 0.09, "2011": 0.0}},  # two years say nothing about one
+        {"gross_sharpe": 0.2, "net_sharpe": -1.0},
+    ],
+)
+def test_what_is_undefined_or_within_its_bound_is_not(changed: dict[str, Any]) -> None:
+    assert named(**changed) == {}
+
+
+@pytest.mark.parametrize("name", ["beta", "size", "volatility"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_exposure_in_disguise_is_named(name: str, sign: int) -> None:
+    disguised = sign * getattr(EXPOSED, name) + 0.5 * FRAME
+    found = name_weaknesses(SOUND, disguised.astype(np.float32), EXPOSED, WINDOW)
+    assert [weakness["code"] for weakness in found] == ["exposure"]
+    assert f"mostly {name} in disguise" in found[0]["message"]
+    assert np.sign(found[0]["value"]) == sign

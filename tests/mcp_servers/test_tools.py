@@ -1,0 +1,267 @@
+"""What each tool answers, what it refuses, and what no tool may say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from alphaloom.evidence import Evaluator
+from alphaloom.ledger import Ledger
+from alphaloom.mcp_servers import SERVERS, Session, build_server, open_sessions
+from alphaloom.mcp_servers.errors import ToolError
+
+from ..evidence.lab import SMALL, Lab, market
+
+Call = Callable[..., dict[str, Any]]
+ONE, TWO = "rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)"
+
+TOOLS = {
+    "evaluation": {"budget": True, "score_factor": False, "submit_set": False, "submit_to_gate": False},
+    "factors": {"check_factor": True, "explain_factor": True, "find_similar": True, "recall": True},
+    "market": {"describe_universe": True, "preview_panel": True, "search_fields": True},
+}
+"""Each server's tools, and whether they only read."""
+
+
+def hypothesis(**changed: Any) -> dict[str, Any]:
+    said = {
+        "id": "h1",
+        "mechanism": "control",
+        "statement": "a formula of the tests",
+        "direction": 1,
+        "horizon_days": 5,
+        "fields": ["high", "low", "open", "volume"],
+    }
+    return said | changed
+
+
+def asked(evaluator: Evaluator, text: str, key: str = "k", **changed: Any) -> dict[str, Any]:
+    """Return the arguments that score a formula with a hypothesis that it keeps."""
+    direction = -1 if evaluator.score(text)["rank_ic"] < 0 else 1
+    return {"text": text, "key": key, "hypothesis": hypothesis(direction=direction, **changed)}
+
+
+def test_each_server_has_these_tools_and_says_what_they_do(talk: Callable[..., Any]) -> None:
+    async def ask(sessions: dict[str, Session]) -> dict[str, dict[str, bool]]:
+        found: dict[str, dict[str, bool]] = {}
+        for name, session in sessions.items():
+            tools = (await session.client.list_tools()).tools
+            assert await session.tools() == sorted(tool.name for tool in tools)
+            assert all(tool.description for tool in tools)
+            marks = {tool.name: tool.annotations for tool in tools}
+            assert all(mark and not mark.destructive_hint and not mark.open_world_hint for mark in marks.values())
+            assert all(mark and mark.idempotent_hint for mark in marks.values())
+            found[name] = {tool: bool(mark and mark.read_only_hint) for tool, mark in marks.items()}
+        return found
+
+    assert talk(ask) == TOOLS
+    assert set(SERVERS) == set(TOOLS)
+
+
+def test_fields_are_found_by_a_word(call: Call) -> None:
+    names = [row["name"] for row in call("market.search_fields")["fields"]]
+    assert names == sorted(market().fields)
+    assert [row["name"] for row in call("market.search_fields", query=" SHARES traded ")["fields"]] == ["volume"]
+    assert [group["name"] for group in call("market.search_fields")["groups"]] == sorted(market().groups)
+
+
+def test_the_universe_is_that_of_the_search_window(call: Call, evaluator: Evaluator) -> None:
+    window = evaluator.windows.search
+    present = market().universe[window.start : window.stop]
+    said = call("market.describe_universe")
+    assert said["window"] == window.record()
+    assert said["names"] == present.any(axis=0).sum() < market().names
+    assert (said["names_per_day"]["least"], said["names_per_day"]["most"]) == (
+        present.sum(axis=1).min(),
+        present.sum(axis=1).max(),
+    )
+
+
+def test_a_preview_shows_the_last_search_days_of_names_that_were_there(call: Call, evaluator: Evaluator) -> None:
+    window, panel = evaluator.windows.search, market()
+    said = call("market.preview_panel", field=" close ", rows=3)
+    assert said["dates"] == [str(day) for day in panel.dates[window.stop - 3 : window.stop]]
+    assert len(said["symbols"]) == 10
+    there = panel.universe[: window.stop].sum(axis=0)
+    assert min(int(there[panel.symbols.index(symbol)]) for symbol in said["symbols"]) > 0
+    column = panel.symbols.index(said["symbols"][4])
+    assert [row[4] for row in said["values"]] == pytest.approx(
+        panel.fields["close"][window.stop - 3 : window.stop, column]
+    )
+
+
+def test_a_formula_is_checked_explained_and_compared(call: Call, evaluator: Evaluator) -> None:
+    checked = call("factors.check_factor", text="-1 * rank(close)")
+    assert checked["ok"]
+    assert checked["id"] == evaluator.read("-rank(close)").id
+    wrong = call("factors.check_factor", text="rank(clsoe)")
+    assert (wrong["ok"], wrong["stage"], wrong["errors"][0]["at"]) == (False, "parse", 5)
+    assert "close" in wrong["errors"][0]["hint"]
+    assert call("factors.explain_factor", text="ts_std(returns, 20)")["warmup_days"] == 20
+    similar = call("factors.find_similar", text="rank(ts_std(returns, 21))", top=2)
+    assert similar["similar"][0]["ratio"] == 1
+    assert len(similar["similar"]) == 2
+    assert similar["most_allowed"] == SMALL.max_similarity
+
+
+def test_a_factor_is_scored_submitted_and_recalled(call: Call, evaluator: Evaluator) -> None:
+    scored = call("evaluation.score_factor", **asked(evaluator, ONE))
+    assert scored["ok"]
+    assert scored["sheet"]["window"]["name"] == "search"
+    assert call("evaluation.score_factor", **asked(evaluator, ONE)) == scored
+    verdict = call("evaluation.submit_to_gate", ids=[scored["id"]], key="s")
+    assert verdict["key"] == "s"
+    assert verdict["verdicts"][0]["verdict"] in {"accepted", "watchlist", "rejected"}
+    other = call("evaluation.score_factor", **asked(evaluator, TWO, "k2", id="h2"))
+    assert call("evaluation.submit_set", members=[scored["id"], other["id"]], key="t")["verdict"]["id"].startswith("f")
+    assert call("evaluation.budget") == {"evaluations_left": 6, "trials_left": 0}
+    assert {row["id"] for row in call("factors.recall")["factors"]} == {scored["id"], other["id"]}
+    assert len(call("factors.recall", limit=1)["factors"]) == 1
+
+
+def test_a_refused_proposal_is_an_answer_not_an_error(call: Call) -> None:
+    said = call("evaluation.score_factor", text="close + volume", hypothesis=hypothesis(), key="k")
+    assert (said["ok"], said["stage"]) == (False, "types")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code", "field", "said"),
+    [
+        ("market.preview_panel", {"field": "rank(close)"}, "unknown_field", "field", "Only fields can be previewed"),
+        ("market.preview_panel", {"field": "clsoe"}, "formula", "", "unknown field 'clsoe'"),
+        ("market.preview_panel", {"field": "close", "rows": 21}, "arguments", "rows", "less than or equal to 20"),
+        ("market.preview_panel", {}, "arguments", "field", "field: must be given"),
+        ("market.preview_panel", {"field": "close", "row": 2}, "arguments", "row", "takes no argument 'row'"),
+        ("market.forecast", {}, "unknown_tool", "name", "no tool 'forecast'"),
+        ("factors.explain_factor", {"text": "rank(clsoe)"}, "formula", "", "unknown field 'clsoe'"),
+        ("factors.explain_factor", {"text": ""}, "arguments", "text", "at least 1 character"),
+        ("factors.recall", {"limit": "many"}, "arguments", "limit", "must be a valid integer"),
+        ("factors.find_similar", {"text": "close", "top": 0}, "arguments", "top", "greater than or equal to 1"),
+        ("evaluation.submit_to_gate", {"ids": ["f12"], "key": "k"}, "arguments", "ids.0", "must match pattern"),
+        ("evaluation.submit_to_gate", {"ids": ["f0123456789abcdef"], "key": "k"}, "unknown_factor", "id", "No factor"),
+        ("evaluation.submit_set", {"members": ["f0123456789abcdef"], "key": "k"}, "arguments", "members", "at least 2"),
+        (
+            "evaluation.score_factor",
+            {"text": ONE, "hypothesis": hypothesis(direction=0), "key": "k"},
+            "arguments",
+            "hypothesis.direction",
+            "must be 1 or -1",
+        ),
+        (
+            "evaluation.score_factor",
+            {"text": ONE, "hypothesis": hypothesis(id="set-1"), "key": "k"},
+            "evidence",
+            "hypothesis.id",
+            "may not be called 'set-1'",
+        ),
+    ],
+)
+def test_every_refusal_says_what_was_wrong_and_what_is_allowed(
+    refused: Call, name: str, arguments: dict[str, Any], code: str, field: str, said: str
+) -> None:
+    refusal = refused(name, **arguments)
+    assert {"code", "field", "got", "allowed", "hint", "message"} <= set(refusal)
+    assert (refusal["code"], refusal["field"]) == (code, field)
+    assert said in refusal["message"]
+    assert refusal["allowed"] or refusal["hint"]
+    for trace in ("pydantic", "Traceback", ".py", "site-packages", "input_type", "Error executing"):
+        assert trace not in str(refusal)
+
+
+def test_every_wrong_argument_is_said_at_once_and_none_is_repeated_at_length(refused: Call) -> None:
+    refusal = refused("evaluation.score_factor", text="x" * 5000, hypothesis={"direction": 2}, key="")
+    for field in ("text", "hypothesis.id", "hypothesis.direction", "key"):
+        assert f"{field}: must " in refusal["message"]
+    assert len(refusal["got"]) < 200
+
+
+def test_trials_end_with_a_refusal_that_says_so(refused: Call, call: Call, evaluator: Evaluator) -> None:
+    texts = [f"ts_kurt(high / low, {number})" for number in (10, 30, 60)]
+    ids = [
+        call("evaluation.score_factor", **asked(evaluator, text, text, id=f"h{number}"))["id"]
+        for number, text in enumerate(texts)
+    ]
+    for name in ids[:2]:
+        call("evaluation.submit_to_gate", ids=[name], key=name)
+    refusal = refused("evaluation.submit_to_gate", ids=[ids[2]], key="k")
+    assert (refusal["code"], refusal["field"]) == ("trials_spent", "budget.trials")
+
+
+def test_a_session_raises_the_refusal_as_it_came(call: Call) -> None:
+    with pytest.raises(ToolError, match="Only fields can be previewed") as caught:
+        call("market.preview_panel", field="rank(close)")
+    assert caught.value.record()["code"] == "unknown_field"
+    assert caught.value.field == "field"
+
+
+def test_an_error_inside_is_raised_as_it_is_and_closes_the_sessions(talk: Callable[..., Any]) -> None:
+    async def fail(sessions: dict[str, Session]) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        talk(fail)
+
+
+def test_a_bug_shows_no_text_of_its_own(talk: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Evaluator) -> int:
+        raise RuntimeError("/home/somebody/secret.py")
+
+    monkeypatch.setattr(Evaluator, "trials_left", broken)
+    result = talk(lambda sessions: sessions["evaluation"].client.call_tool("budget", {}))
+    assert result.is_error
+    assert "secret" not in str(result)
+
+
+def texts(value: object) -> Iterator[str]:
+    """Return every text of a JSON value."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield key
+            yield from texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from texts(each)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_no_tool_names_a_day_after_the_search_window(ledger: Ledger) -> None:
+    import asyncio
+
+    panel = market().rows(0, 418)
+    noted = replace(panel, notes=(f"bad ticks suspected: AAA {panel.dates[-9]}, BBB {panel.dates[3]}",))
+    run = Lab.open(ledger, "run", noted, SMALL)
+    last = run.evaluator.windows.search.last_day
+
+    async def everything() -> list[dict[str, Any]]:
+        async with open_sessions({name: build_server(name, run.evaluator) for name in SERVERS}) as sessions:
+            market_, factors, evaluation = (sessions[name] for name in ("market", "factors", "evaluation"))
+            scored = [
+                await evaluation.call("score_factor", asked(run.evaluator, text, text, id=text)) for text in (ONE, TWO)
+            ]
+            ids = [answer["id"] for answer in scored]
+            return [
+                *scored,
+                await evaluation.call("submit_to_gate", {"ids": ids, "key": "g"}),
+                await evaluation.call("submit_set", {"members": ids, "key": "s"}),
+                await evaluation.call("budget", {}),
+                await factors.call("recall", {"limit": 100}),
+                *[
+                    await factors.call(name, {"text": ONE})
+                    for name in ("check_factor", "explain_factor", "find_similar")
+                ],
+                await market_.call("search_fields", {}),
+                await market_.call("describe_universe", {}),
+                *[await market_.call("preview_panel", {"field": name, "rows": 20}) for name in sorted(panel.fields)],
+            ]
+
+    answers = asyncio.run(everything())
+    days = {day for text in texts(answers) for day in re.findall(r"\d{4}-\d{2}-\d{2}", text)}
+    assert len(run.trials()) >= 2  # the selection window was looked at
+    assert max(days) == last
+    years = {text for text in texts(answers) if re.fullmatch(r"(19|20)\d\d", text)}
+    assert years == {last[:4]}
