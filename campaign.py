@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ from .evidence import (
     write_closing,
 )
 from .factors import MarketSettings, warm_up
-from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
+from .ledger import AlphaloomError, Journal, Ledger, Run, UnknownRun, digest, read_json, read_settings, write_json
+from .ledger.database import refusal
 from .market import Panel
 from .mcp_servers import SERVERS, open_sessions
 from .risk import Policy
@@ -97,7 +99,7 @@ class Campaign:
         """Go on with a run that was interrupted; a finished one is read again."""
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-            row = ledger.run(run)
+            row = named(ledger, run)
             folder = ledger.run_folder(row.id)
         if row.status == "done":
             return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
@@ -139,7 +141,10 @@ class Campaign:
         """Let the agents search, then close: combination, seal, book, risk gate; write what came of it."""
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
         meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
-        ended = asyncio.run(self._research(evaluator, router, meter, show))
+        try:
+            ended = asyncio.run(self._research(evaluator, router, meter, show))
+        except sqlite3.DatabaseError as error:  # of the checkpoints; the ledger's own are told already
+            raise refusal(evaluator.ledger.run_folder(evaluator.run), error) from error
         show(meter.read("closing", message="combination, book, risk gate, report"))
         dossier = Dossier(evaluator)
         record: dict[str, Any] = {
@@ -195,3 +200,20 @@ class Campaign:
         """Say what proposed the factors: a heuristic is named as one."""
         names = sorted({model.model for model in self.settings.models.models.values()})
         return "; ".join(DESCRIPTION if name == NAME else name for name in names)
+
+
+def named(ledger: Ledger, name: str) -> Run:
+    """Return the campaign that RUN means; a factor judged by hand and tools that were served are runs, but none.
+
+    Raises
+    ------
+    UnknownRun
+        When no campaign has that name.
+    """
+    campaigns = [row for row in ledger.runs() if "settings" in row.config]
+    row = campaigns[-1] if name == "latest" and campaigns else ledger.run(name)
+    if "settings" not in row.config:
+        what = "is no campaign: a factor was judged by hand, or tools were served"
+        hint = "Name a campaign's run; alphaloom run starts one."
+        raise UnknownRun(f"Run {row.id} {what}.", field="run", got=name, hint=hint)
+    return row

@@ -36,13 +36,14 @@ def run_folder(run: str, workspace: Path | None) -> Path:
     Raises
     ------
     UnknownRun
-        When the workspace has no such run.
+        When the workspace has no such campaign.
     """
     given = Path(run)
     if (given / "results.json").is_file():
         return given
+    from ..campaign import named
     from ..ledger import Ledger
 
     name, place = located(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        return ledger.run_folder(ledger.run(name).id)
+        return ledger.run_folder(named(ledger, name).id)

@@ -55,19 +55,19 @@ def every_entry(record: dict[str, Any]) -> list[dict[str, Any]]:
 def test_results_have_their_shape(finished: CampaignResult) -> None:
     record = json.loads(written(finished))
     assert record == finished.record
-    assert PARTS <= set(record)
+    assert set(record) >= PARTS
     assert record["evaluations"] == 45
     assert 0 < record["trials"] <= 5
     entries = every_entry(record)
     assert len(entries) >= 45
     for entry in entries:
-        assert ENTRY <= set(entry)
+        assert set(entry) >= ENTRY
         assert entry["form"] == "expression"
         assert entry["reasons"]
         assert set(entry["metrics"]) == {"search", "selection"}
-        assert MEASURES <= set(entry["metrics"]["search"])
+        assert set(entry["metrics"]["search"]) >= MEASURES
         assert (entry["metrics"]["selection"] is None) == (entry["trial"] is None)
-        assert entry["metrics"]["selection"] is None or MEASURES <= set(entry["metrics"]["selection"])
+        assert entry["metrics"]["selection"] is None or set(entry["metrics"]["selection"]) >= MEASURES
 
 
 def test_lists_are_in_the_order_of_their_ids(finished: CampaignResult) -> None:
@@ -299,14 +299,14 @@ def test_prices_from_a_file_with_a_column_of_ones_own(
     assert outcome(["factor", "score", "rank(mood) - rank(ts_mean(mood, 5))", *place]) == 0
     sheet = json.loads(capsys.readouterr().out)
     assert abs(sheet["rank_ic"]) < 0.2
-    assert sheet["days"] == 252
+    assert 200 < sheet["days"] <= 252
     brief = ["agents.rounds=1", "agents.hypotheses=2", "agents.steps=0", "evidence.windows.min_sealed_days=40"]
     options = [part for text in brief for part in ("--set", text)]
     command = ["run", str(ROOT / "examples" / "us_daily.yaml"), "--sectors", str(files.sectors), *place, *options]
     assert outcome(command) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["run"]
-    assert PARTS <= set(record)
+    assert set(record) >= PARTS
     assert any("vwap: typical" in note for note in record["data"]["notes"])
     assert Path(record["report"]).is_file()
 

@@ -74,6 +74,27 @@ def test_killed_at_twenty_random_moments_it_ends_the_same(tmp_path: Path) -> Non
     print(f"{kills} kills over {storms} campaigns of {whole:.0f} s")
 
 
+def test_killed_twice_it_ends_the_same(tmp_path: Path) -> None:
+    """Both kills fall within the search: once after a model's reply, once much later."""
+    expected = finish(tmp_path / "calm", tmp_path / "calm.jsonl")
+    workspace, log = tmp_path / "storm", tmp_path / "storm.jsonl"
+    for lines in (3, 20):
+        kill_after(start(workspace, log), log, lines)
+    assert finish(workspace, log) == expected
+    assert answered_again(log) == []
+
+
+def kill_after(process: subprocess.Popen[bytes], log: Path, lines: int) -> None:
+    """Kill a process when it has logged so many lines of model calls."""
+    for _ in range(3_000):
+        if log.exists() and len(log.read_text().splitlines()) >= lines:
+            break
+        time.sleep(0.02)
+    assert process.poll() is None
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
 def killed(process: subprocess.Popen[bytes], seconds: float) -> bool:
     """Kill a process after a while; return False if it was done before."""
     try:
