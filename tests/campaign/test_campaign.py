@@ -15,6 +15,7 @@ import pytest
 
 from alphaloom import Campaign, campaign
 from alphaloom.desk.cli import outcome
+from alphaloom.evidence import close
 from alphaloom.evidence.gate import Gate
 from alphaloom.factors import parse
 from alphaloom.ledger import AlphaloomError, Ledger
@@ -248,7 +249,7 @@ def test_a_panel_that_changed_is_refused_in_words(
     frame = pd.read_parquet(files.panel)
     path = markets.write(frame, tmp_path / "prices.parquet")
     with monkeypatch.context() as broken:
-        broken.setattr(campaign, "close", failing(campaign.close, 1))
+        broken.setattr(campaign, "close", failing(close, 1))
         with pytest.raises(Crash):
             ready(files, tmp_path / "w", "agents.rounds=1", panel=path).run()
     if change == "one price":

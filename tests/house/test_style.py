@@ -1,0 +1,103 @@
+"""What a reader may rely on in every room: short functions, ordered public names, and no machine in the text."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
+LONGEST, USUAL = 60, 40
+LONGEST_FILE = 400
+
+
+def sources() -> list[Path]:
+    return [*ROOT.glob("*.py"), *(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))]
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield each function's place and its lines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node.end_lineno - node.lineno + 1
+
+
+def committed() -> list[Path]:
+    """Return the files of the repository; without git, those that a source distribution holds."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        hidden = [path for path in ROOT.rglob("*") if path.is_file() and not path.is_symlink()]
+        return [path for path in hidden if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)]
+    names = [ROOT / name for name in listed.stdout.split("\0") if name]
+    return [path for path in names if path.is_file() and not path.is_symlink()]
+
+
+def test_there_are_rooms() -> None:
+    assert {"agents", "desk", "evidence", "factors", "ledger", "market", "mcp_servers", "risk", "router"} <= set(ROOMS)
+
+
+def rank(name: str) -> tuple[int, str]:
+    """Order names as ruff does: constants, then classes, then the rest."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_lists_its_public_names_in_order(room: str) -> None:
+    module = importlib.import_module(f"alphaloom.{room}")
+    assert module.__doc__
+    names = list(getattr(module, "__all__", []))
+    assert names == sorted(set(names), key=rank)
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_no_function_is_long() -> None:
+    found = [one for path in sources() for one in functions(path)]
+    assert [place for place, lines in found if lines > LONGEST] == []
+    lengths = sorted(lines for _, lines in found)
+    assert lengths[len(lengths) * 95 // 100] < USUAL
+
+
+def test_no_file_is_long() -> None:
+    long = {
+        str(path.relative_to(ROOT)): n for path in sources() if (n := len(path.read_text().splitlines())) > LONGEST_FILE
+    }
+    assert long == {}
+
+
+MACHINE = re.compile(
+    r"(?<![\w.])/(?:home|Users|root|work|mnt)/\w"  # somebody's folder
+    r"|[A-Z]:\\\\?Users"
+    r"|https?://[^\s\"'>)]*(?:pypi|simple/|artifactory|nexus|mirror|registry)"
+)
+
+
+def test_no_file_names_a_machine_or_a_registry() -> None:
+    """Tests may make folders up, but none is of the machine that they run on."""
+    own = [str(folder) for folder in (ROOT, Path.home()) if len(folder.parts) > 2]
+    found = []
+    for path in committed():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        place = path.relative_to(ROOT).as_posix()
+        if not place.startswith("tests/"):
+            found += [f"{place}: {match[0]}" for match in MACHINE.finditer(text)]
+        found += [f"{place}: {folder}" for folder in own if re.search(rf"(?<![\w.]){re.escape(folder)}\b", text)]
+    assert found == []
+
+
+def test_the_lock_has_hashes_and_no_address() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    assert not [line for line in lines if "://" in line or line.startswith(("-i", "--index", "--find", "-e", "-f"))]
+    pinned = [line for line in lines if re.match(r"[a-z0-9]", line)]
+    assert pinned
+    assert all(re.match(r"[a-z0-9._-]+(\[[a-z0-9,._-]+\])?==\S+", line) for line in pinned)
+    assert sum("--hash=sha256:" in line for line in lines) >= len(pinned)
