@@ -188,17 +188,29 @@ def test_too_few_days_prove_nothing(lab: Make) -> None:
 
 def test_a_set_is_the_sum_of_signed_ranks_and_one_trial(lab: Make) -> None:
     run = lab()
-    members = [run.scored(text) for text in JUNK[:3]]
+    texts = (JUNK[0], f"-({JUNK[1]})", JUNK[2])
+    members = [run.scored(text) for text in texts]
     verdict = run.evaluator.submit_set(members)
-    signs = ["-" if run.direction(text) < 0 else "+" for text in JUNK[:3]]
-    whole = parse(
-        " ".join(f"{sign} rank({text})" for sign, text in zip(signs, JUNK[:3], strict=True)).removeprefix("+ ")
-    )
+    signs = ["-" if run.direction(text) < 0 else "+" for text in texts]
+    assert set(signs) == {"-", "+"}
+    whole = parse(" ".join(f"{sign} rank({text})" for sign, text in zip(signs, texts, strict=True)).removeprefix("+ "))
     assert verdict.factor_id == whole.id
     assert len(run.trials()) == 1
     assert run.evaluator.evaluations_spent() == 3  # the set's own score is free
     assert [event.body for event in run.ledger.events("run", "set")] == [members]
     assert run.evaluator.submit_set(members) == verdict
+
+
+def test_the_test_is_one_sided_in_the_direction_of_the_search(lab: Make) -> None:
+    run = lab()
+    kept = {}
+    for text in (*JUNK, *(f"-({text})" for text in JUNK)):
+        name = run.scored(text)
+        selection = run.evaluator.submit([name])[0].selection
+        if selection is not None:  # not one that the first four made old
+            kept[run.direction(text) * selection["t"] > 0] = selection["p_value"]
+            assert (selection["p_value"] < 0.5) is (run.direction(text) * selection["t"] > 0)
+    assert set(kept) == {True, False}
 
 
 def test_a_set_is_judged_by_its_members(lab: Make) -> None:
