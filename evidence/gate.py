@@ -126,7 +126,9 @@ class Gate:
 
     def _alignment(self, case: Case) -> Reason:
         found = [text for part in case.parts for text in self._disagreements(part)]
-        return Reason("alignment", not found, "; ".join(found) or "the formula says what the hypothesis says")
+        return Reason(
+            "alignment", not found, "; ".join(found) or "its fields, horizon and direction are those of the hypothesis"
+        )
 
     def _disagreements(self, part: Case) -> list[str]:
         words = unlike_its_words(part.expression, part.claim, self.settings)
