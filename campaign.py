@@ -62,9 +62,9 @@ class Settings(BaseModel):
     budget: Budget = Budget()
     risk: Policy = Policy()
 
-    def on(self, market: MarketSettings, seed: int | None = None) -> Settings:
-        """Return the settings with another market, and another seed if one is given."""
-        return self.model_copy(update={"market": market, "seed": self.seed if seed is None else seed})
+    def on(self, market: MarketSettings) -> Settings:
+        """Return the settings with another market."""
+        return self.model_copy(update={"market": market})
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,10 @@ class Campaign:
         SettingsError
             Every mistake in the file at once.
         """
-        settings = read_settings(Path(path), Settings, overrides)
+        seeded = [] if seed is None else [f"seed={seed}"]
+        settings = read_settings(Path(path), Settings, [*overrides, *seeded])
         market = settings.market.beside(Path(path).parent).given(panel, sectors, as_of)
-        return cls(settings.on(market, seed), Path(workspace or WORKSPACE))
+        return cls(settings.on(market), Path(workspace or WORKSPACE))
 
     @classmethod
     def resume(cls, run: str, *, workspace: Path | None = None, progress: Show | None = None) -> CampaignResult:

@@ -48,13 +48,6 @@ def told(capsys: Capture, *arguments: object, code: int = 2) -> str:
     return said.err
 
 
-def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own."""
-    line = [sys.executable, "-m", "alphaloom", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / ".root")}
-    return subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=120, **options)
-
-
 def untouched(folder: Path) -> bool:
     """Tell whether a workspace has no run, no object and no draft; the empty ledger may be there."""
     return not [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("ledger.sqlite")]
@@ -104,6 +97,11 @@ def test_a_set_with_a_mistake(override: str, parts: list[str], tmp_path: Path, c
     said = told(capsys, "run", file, "--set", override, "--workspace", tmp_path / "w")
     assert all(part in said for part in parts), said
     assert not (tmp_path / "w").exists()
+
+
+def test_a_seed_below_zero(tmp_path: Path, capsys: Capture) -> None:
+    said = told(capsys, "run", "--seed", "-3", "--workspace", tmp_path / "w")
+    assert "seed: should be greater than or equal to 0, got -3" in said
 
 
 def test_a_campaign_file_that_is_not_there(tmp_path: Path, capsys: Capture) -> None:
@@ -388,6 +386,18 @@ def test_a_second_process_and_then_control_c(files: Files, tmp_path: Path, capsy
     assert first.returncode == 130, errors
     assert f"interrupted; resume with: alphaloom resume latest --workspace {tmp_path}" in errors
     assert "Traceback" not in out + errors
+
+
+def test_control_c_tells_a_program_too(files: Files, tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
+    def pressed(*_arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaign, "close", pressed)
+    assert outcome(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *TINY]) == 130
+    record = json.loads(capsys.readouterr().out)
+    assert set(record) == ERROR
+    assert record["code"] == "interrupted"
+    assert record["hint"] == f"resume with: alphaloom resume latest --workspace {tmp_path}"
 
 
 def test_a_reader_that_has_gone(files: Files, tmp_path: Path) -> None:

@@ -319,7 +319,6 @@ def real(name: str) -> Path:
     return folder / name
 
 
-@pytest.mark.slow
 def test_a_factor_on_real_prices(tmp_path: Path, capsys: Capture) -> None:
     prices, groups = real("us_sp500_2008_2017.parquet"), real("us_sp500_sectors.parquet")
     place = ["--panel", str(prices), "--sectors", str(groups), "--workspace", str(tmp_path), "--json"]
