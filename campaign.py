@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .agents import AgentsConfig, Desk, Toolset, run_graph
+from .agents import AgentsConfig, Desk, Models, Toolset, run_graph
 from .agents.offline import DESCRIPTION, NAME, researcher
 from .evidence import (
     Bench,
@@ -25,27 +25,21 @@ from .evidence import (
     Meter,
     Progress,
     close,
+    named,
     write_closing,
 )
 from .factors import MarketSettings, warm_up
-from .ledger import AlphaloomError, Journal, Ledger, Run, UnknownRun, digest, read_json, read_settings, write_json
+from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
 from .ledger.database import refusal
 from .market import Panel
 from .mcp_servers import SERVERS, open_sessions
 from .risk import Policy
 from .risk.trade import summary, trade
-from .router import ModelSettings, Router, RouterConfig
+from .router import Router
 
 WORKSPACE = Path(".alphaloom")
-OFFLINE = ModelSettings(model=NAME, tier="local", place="local")
 Clock = Callable[[], datetime]
 Show = Callable[[Progress], None]
-
-
-class Models(RouterConfig):
-    """The router's settings, with the offline researcher where no model is named."""
-
-    models: dict[str, ModelSettings] = Field(default={"researcher": OFFLINE}, min_length=1)
 
 
 class Settings(BaseModel):
@@ -140,6 +134,7 @@ class Campaign:
 
     def _search(self, evaluator: Evaluator, show: Show) -> dict[str, Any]:
         """Let the agents search, then close: combination, seal, book, risk gate; write what came of it."""
+        evaluator.begin()
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
         meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
         try:
@@ -148,14 +143,8 @@ class Campaign:
             raise refusal(evaluator.ledger.run_folder(evaluator.run), error) from error
         show(meter.read("closing", message="combination, book, risk gate, report"))
         dossier = Dossier(evaluator)
-        record: dict[str, Any] = {
-            "format": 1,
-            "seed": self.settings.seed,
-            "researcher": self._researcher(),
-            "ended": ended or None,
-        }
-        record |= dossier.record()
-        record |= {"spend": router.spend(evaluator.run).record(), "report": "report.html"}
+        record = dossier.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._researcher()}
+        record |= {"ended": ended or None, "spend": router.spend(evaluator.run).record(), "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
 
     async def _research(self, evaluator: Evaluator, router: Router, meter: Meter, show: Show) -> str:
@@ -201,20 +190,3 @@ class Campaign:
         """Say what proposed the factors: a heuristic is named as one."""
         names = sorted({model.model for model in self.settings.models.models.values()})
         return "; ".join(DESCRIPTION if name == NAME else name for name in names)
-
-
-def named(ledger: Ledger, name: str) -> Run:
-    """Return the campaign that RUN means; a factor judged by hand and tools that were served are runs, but none.
-
-    Raises
-    ------
-    UnknownRun
-        When no campaign has that name.
-    """
-    campaigns = [row for row in ledger.runs() if "settings" in row.config]
-    row = campaigns[-1] if name == "latest" and campaigns else ledger.run(name)
-    if "settings" not in row.config:
-        what = "is no campaign: a factor was judged by hand, or tools were served"
-        hint = "Name a campaign's run; alphaloom run starts one."
-        raise UnknownRun(f"Run {row.id} {what}.", field="run", got=name, hint=hint)
-    return row

@@ -3,6 +3,7 @@
 from .config import AgentsConfig
 from .errors import AgentError
 from .graph import run_graph
+from .models import Models
 from .prompt import load_prompt
 from .protocols import Asker, Desk, Journal, Progress, ToolSession, Toolset
 
@@ -12,6 +13,7 @@ __all__ = [
     "Asker",
     "Desk",
     "Journal",
+    "Models",
     "Progress",
     "ToolSession",
     "Toolset",

@@ -41,7 +41,7 @@ def run_folder(run: str, workspace: Path | None) -> Path:
     given = Path(run)
     if (given / "results.json").is_file():
         return given
-    from ..campaign import named
+    from ..evidence import named
     from ..ledger import Ledger
 
     name, place = located(run, workspace)

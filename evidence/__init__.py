@@ -12,7 +12,7 @@ from .originality import nearest
 from .progress import Meter, Progress
 from .recall import recall_facts
 from .redundancy import rank_correlation
-from .result import CampaignResult
+from .result import CampaignResult, named
 from .settings import EvidenceSettings
 from .sheet import tidy
 
@@ -30,6 +30,7 @@ __all__ = [
     "Progress",
     "Proposal",
     "close",
+    "named",
     "nearest",
     "rank_correlation",
     "recall_facts",

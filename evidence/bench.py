@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from ..factors import Engine
 from ..ledger import Ledger
 from ..market import Panel
-from .errors import TooFewDays
+from .errors import TooFewDays, TooFewNames
 from .evaluator import Budget, Evaluator
 from .score import Scorer
 from .settings import EvidenceSettings
 from .windows import Windows, fix_windows
+
+MIN_NAMES = 10
 
 
 @dataclass(frozen=True)
@@ -24,17 +26,26 @@ class Bench:
     ledger: Ledger
 
     @classmethod
-    def set_up(cls, panel: Panel, ledger: Ledger, settings: EvidenceSettings, dataset: str) -> Bench:
-        """Fix the windows of a panel in a workspace and return the bench.
+    def set_up(
+        cls, panel: Panel, ledger: Ledger, settings: EvidenceSettings, dataset: str, *, store: bool = True
+    ) -> Bench:
+        """Fix the windows of a panel in a workspace and return the bench; a panel that is refused fixes nothing.
+
+        Without `store` the windows are those that would hold, and nothing is fixed.
 
         Raises
         ------
         TooFewDays, BoundaryConflict
             As `fix_windows`; also when selection is too short for the errors of a mean at this horizon.
+        TooFewNames
+            No day of the search window has enough labelled names for a rank correlation.
         """
-        windows = fix_windows(panel, ledger, settings.windows, dataset)
+        windows = fix_windows(panel, ledger, settings.windows, dataset, store=False)
         scorer = Scorer(panel, settings)
         _refuse_unprovable(windows.selection.days, settings.horizon_days, scorer.lag)
+        _refuse_unscorable(int(scorer.target(windows.search).order.counts.max()))
+        if store:
+            windows = fix_windows(panel, ledger, settings.windows, dataset)
         return cls(Engine(panel), scorer, windows, ledger)
 
     def evaluator(self, run: str, budget: Budget) -> Evaluator:
@@ -52,4 +63,16 @@ def _refuse_unprovable(days: int, horizon: int, lag: int) -> None:
             got=horizon,
             allowed=f"a horizon whose selection window has at least {least} days",
             hint="Lower evidence.horizon_days, or give a longer panel.",
+        )
+
+
+def _refuse_unscorable(names: int) -> None:
+    """Refuse a panel on no day of which enough names have a label."""
+    if names < MIN_NAMES:
+        raise TooFewNames(
+            f"At most {names} names have a return on any day of the search window; nothing can be scored.",
+            field="panel",
+            got=f"{names} names",
+            allowed=f"at least {MIN_NAMES} names on a day",
+            hint="Give more names, or a longer span if they list late.",
         )

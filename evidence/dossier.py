@@ -22,7 +22,9 @@ from .significance import lond_level, null_distribution, power
 from .windows import Window
 
 WORDS = {"accepted": "accepted", "watchlist": "watchlist", "rejected": "rejected"}
-MOST_PBO = 50
+MOST_PBO = 100
+LIKELY = 0.8416
+"""Standard errors above the bar at which a true RankIC is accepted four times in five."""
 
 
 @dataclass(frozen=True)
@@ -53,21 +55,30 @@ class Dossier:
         """Return everything the evidence room has to say of a run, as JSON without a clock, a path or the run's id."""
         evaluator, entries = self.evaluator, self.entries()
         key = evaluator.windows.key(evaluator.windows.selection)
-        looked = sum(1 for trial in evaluator.ledger.overlapping_trials(key))
-        own = evaluator.trials_spent()
+        past = evaluator.ledger.overlapping_trials(key)
+        own = [trial for trial in past if trial.run == evaluator.run]
+        elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.prior(key))
+        told = {row.metrics["trial"] for row in self.verdicts.values()} - {None}
         return {
+            "settings": self._settings(),
             "data": self._data(),
             "windows": self._windows(),
             **entries,
             "attempts": self.attempts(),
             "evaluations": evaluator.evaluations_spent(),
-            "trials": own,
-            "prior_trials": looked - own + evaluator.settings.prior_trials,
+            "trials": evaluator.trials_spent(),
+            "prior_trials": len(past) - len(own) + elsewhere,
+            "looks_reused": len(told - {trial.number for trial in own}),
             "hypotheses": len({claim.id for claim in self.claims.values() if claim.mechanism != "set"}),
             "power": self.power(),
             "overfitting": self.overfitting(),
             "warnings": self.warnings(),
         }
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the rules that every figure rests on."""
+        evidence = self.evaluator.settings.model_dump(mode="json")
+        return {"evidence": evidence, "budget": self.evaluator.budget.model_dump(mode="json")}
 
     def _data(self) -> dict[str, Any]:
         panel = self.evaluator.panel
@@ -134,28 +145,33 @@ class Dossier:
         refused["duplicate"] += len(scored) - len(set(scored))
         return {"total": len(rows), "refused": {stage: count for stage, count in sorted(refused.items()) if count}}
 
-    def power(self) -> dict[str, Any]:
-        """Return the smallest RankIC that the next trial on this selection window could prove."""
+    def _stream(self) -> tuple[int, int]:
+        """Return the number that the next trial on this selection window would have, and the discoveries before it."""
         evaluator = self.evaluator
         key = evaluator.windows.key(evaluator.windows.selection)
         past = evaluator.ledger.overlapping_trials(key)
-        number = len(past) + evaluator.settings.prior_trials + 1
+        elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.prior(key))
         found = sum(1 for trial in past if (trial.outcome or {}).get("passed") is True)
-        horizon = evaluator.settings.horizon_days
-        days = max(evaluator.windows.selection.days - horizon - 1, 1)
-        null = null_distribution(days, horizon, evaluator.scorer.lag)
-        could = power(null, lond_level(number, found, evaluator.settings.level), self._daily_deviation())
-        provable = tidy(could.rank_ic_provable)
-        said = "unknown, since nothing was scored" if provable is None else f"{provable:.3f}"
+        return len(past) + elsewhere + 1, found
+
+    def power(self) -> dict[str, Any]:
+        """Return the smallest RankIC that the next trial on this selection window could prove."""
+        settings, windows = self.evaluator.settings, self.evaluator.windows
+        number, found = self._stream()
+        days = max(windows.selection.days - settings.horizon_days - 1, 1)
+        null = null_distribution(days, settings.horizon_days, self.evaluator.scorer.lag)
+        deviation = self._daily_deviation()
+        could = power(null, lond_level(number, found, settings.level), deviation)
+        likely = could.rank_ic_provable + LIKELY * deviation / np.sqrt(days)
         return {
             "trials": number - 1,
             "days": days,
-            "level": evaluator.settings.level,
+            "level": settings.level,
             "p_required": tidy(could.p_required),
             "t_required": tidy(could.t_required),
-            "rank_ic_provable": provable,
-            "sentence": f"After {number - 1} trials, {days} selection days can prove a mean RankIC of {said} or more"
-            f" (t of {could.t_required:.1f}); a smaller one, however real, would not have been accepted.",
+            "rank_ic_provable": tidy(could.rank_ic_provable),
+            "rank_ic_likely": tidy(likely),
+            "sentence": _sentence(number - 1, days, could.rank_ic_provable, likely),
         }
 
     def _daily_deviation(self) -> float:
@@ -169,17 +185,25 @@ class Dossier:
         return float(np.median(known)) if known else float("nan")
 
     def overfitting(self) -> dict[str, Any] | None:
-        """Return the probability of backtest overfitting over the best candidates of the search; it never blocks."""
-        ranked = sorted(self.evaluator.rows.values(), key=lambda row: (-(row.sheet["merit"] or 0.0), row.factor_id))
-        chosen = ranked[:MOST_PBO]
-        if len(chosen) < 2:
-            return None
-        columns = [self._net_daily(row.text) for row in chosen]
-        return {"probability": tidy(pbo(np.column_stack(columns)).probability), "candidates": len(chosen), "blocks": 10}
+        """Return the probability of backtest overfitting over the campaign's candidates; it never blocks.
 
-    def _net_daily(self, text: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        values = self.evaluator.values(self.evaluator.read(text))
-        return self.evaluator.scorer.score(values, self.evaluator.windows.search).net_daily
+        Single factors held in the direction that their hypothesis claims, at most 100 of them in the order of their ids
+        (hashes, so a fair sample): what search showed must neither choose nor turn them. None where fewer than two vary.
+        """
+        chosen = [name for name in sorted(self.evaluator.rows) if name in self.claims and name not in self.members]
+        columns = [self._net_daily(name) for name in chosen[:MOST_PBO]]
+        varying = [column for column in columns if np.nanstd(np.append(column, 0.0)) > 0]
+        if len(varying) < 2:
+            return None
+        return {
+            "probability": tidy(pbo(np.column_stack(varying)).probability),
+            "candidates": len(varying),
+            "blocks": 10,
+        }
+
+    def _net_daily(self, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
+        return self.evaluator.scorer.score(values, self.evaluator.windows.search, self.claims[name].direction).net_daily
 
     def curves(self) -> dict[str, Any]:
         """Return the daily RankIC of what was accepted or is watched, on search and on selection."""
@@ -198,6 +222,9 @@ class Dossier:
     def warnings(self) -> list[dict[str, str]]:
         """Return the doubts that stay with the whole campaign: the data's, and leak alarms on selection."""
         found = [{"code": "data", "message": note} for note in self.evaluator.panel.notes]
+        if self.evaluator.windows.inherited:
+            said = "an earlier campaign on these days and names fixed the windows; the shares in this one's file do not count"
+            found.append({"code": "windows", "message": said})
         return found + [
             {
                 "code": "leak_alarm",
@@ -217,3 +244,15 @@ def _not_sent(sheet: Mapping[str, Any]) -> dict[str, Any]:
     t = sheet["t"]
     text = "undefined on search" if t is None else f"t of {t:.1f} on search: not among the few sent to the gate"
     return {"step": "search", "passed": False, "message": text, "numbers": {"t": t, "merit": sheet["merit"]}}
+
+
+def _sentence(trials: int, days: int, provable: float, likely: float) -> str:
+    """Say in words what the window could have proven."""
+    if not np.isfinite(provable):
+        return (
+            f"After {trials} trials on {days} selection days; what they could prove is unknown, since no score has a t."
+        )
+    return (
+        f"After {trials} trials, {days} selection days prove a factor whose RankIC there is measured at {provable:.3f} or "
+        f"more; one whose true RankIC is {likely:.3f} would be accepted four times in five, a fainter one seldom."
+    )

@@ -3,6 +3,7 @@
 AlphaloomError
 └── EvidenceError          base of the room
     ├── TooFewDays         the panel is shorter than its windows need
+    ├── TooFewNames        no day has enough names for a rank correlation
     ├── BoundaryConflict   another data set with the same days and names has fixed other windows
     ├── UnknownFactor      an id that was never scored in this campaign
     ├── TrialsSpent        the campaign's budget of looks at the selection window is used up
@@ -26,6 +27,12 @@ class TooFewDays(EvidenceError):
     """The panel is shorter than its three windows need."""
 
     code: ClassVar[str] = "too_few_days"
+
+
+class TooFewNames(EvidenceError):
+    """No day of the search window has enough labelled names."""
+
+    code: ClassVar[str] = "too_few_names"
 
 
 class BoundaryConflict(EvidenceError):

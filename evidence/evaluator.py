@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -20,7 +21,8 @@ from ..market import Panel
 from .alignment import Claim, unlike_its_words
 from .complexity import breaches, price
 from .errors import EvidenceError, UnknownFactor
-from .gate import Case, Gate, Surroundings
+from .gate import PAID, Case, Gate, Surroundings, trials_spent
+from .levels import Levels
 from .originality import Known, nearest, published
 from .score import Scorer
 from .settings import EvidenceSettings
@@ -87,6 +89,11 @@ class Evaluator:
         """Return the acceptance gate of this run."""
         return Gate(self.scorer, self.windows, self.ledger, self.settings, self.run)
 
+    @cached_property
+    def levels(self) -> Levels:
+        """Return the test for factors that read the level of back-adjusted prices."""
+        return Levels(self.panel, self.windows.search)
+
     def read(self, text: str) -> Expression:
         """Parse a formula of this panel's fields."""
         return parse(text, fields=tuple(self.panel.fields))
@@ -110,14 +117,31 @@ class Evaluator:
         return max(self.budget.trials - self.trials_spent(), 0)
 
     def trials_spent(self) -> int:
-        """Count the looks at the selection window that this run opened."""
+        """Count the looks at the selection window that this run opened, or took and paid for another that was cut short."""
         key = self.windows.key(self.windows.selection)
-        return sum(1 for trial in self.ledger.overlapping_trials(key) if trial.run == self.run)
+        opened = sum(1 for trial in self.ledger.overlapping_trials(key) if trial.run == self.run)
+        return opened + len(self.ledger.events(self.run, PAID))
+
+    def begin(self) -> None:
+        """Note what the library holds as the run begins: what other runs add meanwhile changes nothing for this one."""
+        if not self.ledger.events(self.run, "library"):
+            held = [row.factor_id for row in self.ledger.library()]
+            self.ledger.record_event(self.run, "library", "start", held)
+
+    @cached_property
+    def _at_start(self) -> frozenset[str] | None:
+        noted = self.ledger.events(self.run, "library")
+        return frozenset(noted[0].body) if noted else None
+
+    def library(self) -> list[LibraryRow]:
+        """Return the library as this run sees it: what it held at the start, and what the run added."""
+        held = self._at_start
+        rows = self.ledger.library()
+        return [row for row in rows if held is None or row.factor_id in held or row.run == self.run]
 
     def known(self) -> list[Known]:
         """Return what is not new: the published factors and the workspace's library."""
-        rows = self.ledger.library()
-        library = [Known(row.factor_id, self._of_library(row), "the library") for row in rows]
+        library = [Known(row.factor_id, self._of_library(row), "the library") for row in self.library()]
         return [*(published() if self.settings.published else ()), *library]
 
     def _of_library(self, row: LibraryRow) -> Expression:
@@ -126,7 +150,7 @@ class Evaluator:
     def library_values(self) -> dict[str, Values]:
         """Return the values of each library factor that this panel can compute."""
         found = {}
-        for row in self.ledger.library():
+        for row in self.library():
             expression = self._of_library(row)
             if expression.fields <= set(self.panel.fields):
                 found[row.factor_id] = self.values(expression)
@@ -164,10 +188,10 @@ class Evaluator:
             expression = self.read(proposal.text)
         except ParseError as error:
             return self._refuse(proposal, error.stage, [{"message": error.message, "hint": error.hint, "at": error.at}])
-        refusal = self._refusal(expression, proposal.claim)
-        if refusal:
-            return self._refuse(proposal, refusal[0], [_plain(text) for text in refusal[1]], expression.id)
         try:
+            refusal = self._refusal(expression, proposal.claim)
+            if refusal:
+                return self._refuse(proposal, refusal[0], [_plain(text) for text in refusal[1]], expression.id)
             row = self._evaluate(expression, proposal.claim.id)
         except FactorError as error:
             return self._refuse(proposal, "parse", [_plain(error.message, error.hint)], expression.id)
@@ -180,6 +204,9 @@ class Evaluator:
         found = breaches(expression, self.settings.complexity)
         if found:
             return "complexity", found
+        level = self.levels.objection(expression)
+        if level:
+            return "causal", [level]
         like = nearest(expression, self.known())
         if like and like[0].ratio > self.settings.max_similarity:
             return "originality", [f"nearly {like[0].known.name} ({like[0].known.where}): shares {like[0].shared}"]
@@ -222,7 +249,8 @@ class Evaluator:
     def _facts(self, row: Evaluation) -> dict[str, Any]:
         sheet = {key: value for key, value in row.sheet.items() if key not in {"weaknesses", "merit", "fields"}}
         window = self.windows.search
-        sheet["warnings"] = [{**doubt, "message": window.told(doubt["message"])} for doubt in sheet["warnings"]]
+        told = [doubt for doubt in sheet["warnings"] if doubt["code"] != "data" or doubt["message"] in self.panel.stamps]
+        sheet["warnings"] = [{**doubt, "message": window.told(doubt["message"])} for doubt in told]
         expression = self.read(row.text)
         return {
             "id": row.factor_id,
@@ -238,6 +266,9 @@ class Evaluator:
         expression = self.read(text)
         sheet = self._measure(expression)
         doubts = [*sheet["warnings"], *(_doubt(weakness) for weakness in sheet["weaknesses"])]
+        level = self.levels.objection(expression)
+        if level:
+            doubts.append({"code": "adjusted_level", "message": level})
         like = nearest(expression, self.known())
         if like and like[0].ratio > self.settings.max_similarity:
             doubts.append({"code": "not_new", "message": f"nearly {like[0].known.name} ({like[0].known.where})"})
@@ -285,7 +316,7 @@ class Evaluator:
             return self._submit_set(ids)
 
     def _submit_set(self, ids: Sequence[str]) -> Verdict:
-        members = tuple(self._case(factor_id) for factor_id in dict.fromkeys(ids))
+        members = tuple(self._case(factor_id) for factor_id in sorted(set(ids)))
         if not 2 <= len(members) <= MOST_MEMBERS:
             raise EvidenceError(
                 f"A set has 2 to {MOST_MEMBERS} members.",
@@ -294,6 +325,8 @@ class Evaluator:
                 allowed=f"2 to {MOST_MEMBERS}",
             )
         expression = self.read(_sum_of_ranks(members))
+        if expression.id not in self.rows and self.trials_left() <= 0:
+            raise trials_spent()
         row = self.rows.get(expression.id) or self._record(expression, f"{SET}{expression.id}")
         return self._judge(self._set(expression, members, row), [])
 
@@ -333,7 +366,8 @@ class Evaluator:
 
     def _around(self, batch: Sequence[Known]) -> Surroundings:
         sheets = [self.rows[name].sheet for name in sorted(self.rows)]
-        sharpes = [sheet["net_sharpe"] / np.sqrt(252.0) for sheet in sheets if sheet["net_sharpe"] is not None]
+        both = [(sheet["gross_sharpe"], sheet["rank_ic"]) for sheet in sheets]
+        sharpes = [math.copysign(1.0, ic) * ratio / math.sqrt(252.0) for ratio, ic in both if ratio is not None and ic]
         return Surroundings([*self.known(), *batch], self.library_values(), sharpes, self.trials_left())
 
     def _keep(self, case: Case) -> None:

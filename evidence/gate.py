@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..factors import Expression
-from ..ledger import Ledger, Look, Trial
+from ..ledger import Ledger, Look, Trial, digest
 from .alignment import Claim, against_its_direction, unlike_its_words
 from .complexity import breaches
 from .errors import TrialsSpent
@@ -30,6 +31,10 @@ from .verdict import Reason, Verdict, Word
 from .windows import Windows
 
 Values = NDArray[np.float32]
+LEAST_NAMES, LEAST_DAYS = 0.25, 0.5
+"""Share of the universe that a factor must rank on a day, and share of search days on which it must do so."""
+PAID = "paid"
+"""Kind of the event by which a run is charged for a look that another run had opened and never took."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ class Case:
 class Surroundings:
     """What a case is compared with, and how many factors the campaign has tried.
 
-    `sharpes` are the daily net Sharpe ratios on search of all evaluated factors, whose spread deflates the best.
+    `sharpes` are the daily gross Sharpe ratios on search of all evaluated factors held as written, so of either sign:
+    their variance, times search days over selection days, is that of a worthless factor's ratio on selection.
     """
 
     known: Sequence[Known]
@@ -93,7 +99,9 @@ class Gate:
             Reason("parse", True, "parses, and its units fit"),
             Reason("causal", True, f"reads the last {case.expression.warmup + 1} days and no later one"),
             self._complexity(case),
+            self._support(case),
             self._originality(case, around.known),
+            *self._fresh(case),
             self._redundancy(case, around.library),
             self._alignment(case),
         ]
@@ -107,6 +115,14 @@ class Gate:
         numbers = {"nodes": case.expression.size, "depth": case.expression.depth}
         return Reason("complexity", not found, "; ".join(found) or "within its bounds", numbers)
 
+    def _support(self, case: Case) -> Reason:
+        """Refuse a factor that speaks of too few names or days for its figures to mean anything."""
+        seen = (~np.isnan(self.windows.search.cut(case.values))).sum(axis=1)
+        most = np.maximum(self.windows.search.cut(self.scorer.panel.universe).sum(axis=1), 1)
+        share = float(np.mean(seen / most >= LEAST_NAMES))
+        text = f"on {share:.0%} of the search days it has a value for {LEAST_NAMES:.0%} of the names"
+        return Reason("support", share >= LEAST_DAYS, text, {"days": tidy(share), "least": LEAST_DAYS})
+
     def _originality(self, case: Case, known: Sequence[Known]) -> Reason:
         likest = [like for part in case.parts for like in nearest(part.expression, known)]
         worst = max(likest, key=lambda like: like.ratio, default=None)
@@ -116,12 +132,33 @@ class Gate:
         text = f"shares {worst.shared} with {worst.known.name} ({worst.known.where})"
         return Reason("originality", passed, text, {"ratio": tidy(worst.ratio), "most": self.settings.max_similarity})
 
+    def _fresh(self, case: Case) -> list[Reason]:
+        """Refuse a set with a member that met the selection window: its choice could know what was seen there."""
+        if not case.members:
+            return []
+        key = self.windows.key(self.windows.selection)
+        seen = {trial.subject for trial in self.ledger.overlapping_trials(key)}
+        stale = sorted(part.expression.id for part in case.members if part.expression.id in seen)
+        text = (
+            f"looked at on selection before: {', '.join(stale)}" if stale else "no member has met the selection window"
+        )
+        return [Reason("fresh", not stale, text)]
+
     def _redundancy(self, case: Case, library: Mapping[str, Values]) -> Reason:
+        limit = self.settings.max_redundancy
+        for place, part in enumerate(case.members):
+            others = {other.expression.id: other.values for other in case.members[:place]}
+            twin = closest(part.values, others, self.windows.search)
+            if twin and abs(twin.rank_correlation) > limit:
+                text = f"its members {part.expression.id} and {twin.factor_id} say the same"
+                return Reason(
+                    "redundancy", False, text, {"rank_correlation": tidy(twin.rank_correlation), "most": limit}
+                )
         found = closest(case.values, library, self.windows.search)
         if found is None:
             return Reason("redundancy", True, "the library is empty")
-        passed = abs(found.rank_correlation) <= self.settings.max_redundancy
-        numbers = {"rank_correlation": tidy(found.rank_correlation), "most": self.settings.max_redundancy}
+        numbers = {"rank_correlation": tidy(found.rank_correlation), "most": limit}
+        passed = abs(found.rank_correlation) <= limit
         return Reason("redundancy", passed, f"most like {found.factor_id} of the library", numbers)
 
     def _alignment(self, case: Case) -> Reason:
@@ -134,31 +171,40 @@ class Gate:
         words = unlike_its_words(part.expression, part.claim, self.settings)
         return words + against_its_direction(part.rank_ic, part.claim)
 
+    @cached_property
+    def _data(self) -> str:
+        """Return the digest of everything up to the end of the selection window; later days change no look."""
+        return self.scorer.panel.rows(0, self.windows.selection.stop).digest
+
+    def _question(self, case: Case) -> str:
+        """Return a digest of all that decides what a look shows, besides the formula and the window."""
+        settings = self.settings
+        asked = settings.model_dump(mode="json", include={"horizon_days", "returns", "level", "watch_p", "costs"})
+        return digest({**asked, "data": self._data, "sign": _sign(case)})
+
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
-        key = self.windows.key(self.windows.selection)
-        known = self._earlier_look(case.expression.id)
-        if known is None and around.trials_left <= 0:
-            raise TrialsSpent(
-                "The campaign's budget of trials is used up.",
-                field="budget.trials",
-                got=0,
-                allowed="at least one trial left",
-                hint="Raise budget.trials; earlier trials keep counting.",
-            )
-        trial = self.ledger.open_trial(Look(self.run, case.expression.id, key, self.settings.prior_trials))
+        key, question = self.windows.key(self.windows.selection), self._question(case)
+        known = self._earlier_look(case.expression.id, question)
+        unpaid = known is None or (known.run != self.run and known.outcome is None)
+        if unpaid and around.trials_left <= 0:
+            raise trials_spent()
+        trial = self.ledger.open_trial(Look(self.run, case.expression.id, key, self.settings.prior_trials, question))
         if trial.outcome is None:
+            if trial.run != self.run:  # another run was cut short before it looked: this one looks, and pays
+                self.ledger.record_event(self.run, PAID, str(trial.number), {"subject": trial.subject})
             trial = self.ledger.close_trial(trial.id, self._look(case, around, trial))
         return self._verdict(trial, reasons)
 
-    def _earlier_look(self, subject: str) -> Trial | None:
-        """Return the trial that already looked at this window for this factor, also one that a crash cut short."""
+    def _earlier_look(self, subject: str, question: str) -> Trial | None:
+        """Return the trial that asked the same of this window for this factor, also one that a crash cut short."""
         key = self.windows.key(self.windows.selection)
-        same = [t for t in self.ledger.overlapping_trials(key) if t.subject == subject and t.window == key]
+        past = self.ledger.overlapping_trials(key)
+        same = [t for t in past if (t.subject, t.question, t.window) == (subject, question, key)]
         return same[0] if same else None
 
     def _look(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
         """Take the look: the only place of the gate that reads the selection window."""
-        sign = 1 if (case.rank_ic or 0.0) > 0 else -1
+        sign = _sign(case)
         sheet = self.scorer.score(case.values, self.windows.selection, sign)
         p_value = self._p_value(sheet.days, sign * sheet.t)
         found = self._discoveries_before(trial)
@@ -182,15 +228,14 @@ class Gate:
     def _discoveries_before(self, trial: Trial) -> int:
         """Count earlier discoveries; a trial still open elsewhere counts as none, which can only lower the level."""
         earlier = self.ledger.overlapping_trials(trial.window)
-        return sum(
-            1 for other in earlier if other.number < trial.number and (other.outcome or {}).get("passed") is True
-        )
+        return sum(1 for other in earlier if other.id < trial.id and (other.outcome or {}).get("passed") is True)
 
     def _deflated(self, net: NDArray[np.float64], trials: int, sharpes: Sequence[float]) -> dict[str, float | None]:
         known = [value for value in sharpes if math.isfinite(value)]
         if len(known) < 2 or np.count_nonzero(~np.isnan(net)) < 30:
             return {"by_trials": None, "by_evaluations": None}
-        spread = float(np.var(known, ddof=1))
+        windows = self.windows
+        spread = float(np.var(known, ddof=1)) * windows.search.days / windows.selection.days
         daily = net[~np.isnan(net)]
         return {
             "by_trials": tidy(deflated_sharpe(daily, max(trials, 1), spread)),
@@ -208,3 +253,19 @@ class Gate:
         statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
         selection = {**outcome["selection"], **numbers, "deflated_sharpe": outcome["deflated_sharpe"]}
         return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)
+
+
+def _sign(case: Case) -> int:
+    """Return the direction in which a case is held, fixed on search."""
+    return 1 if (case.rank_ic or 0.0) > 0 else -1
+
+
+def trials_spent() -> TrialsSpent:
+    """Return the error of a look that the budget does not allow."""
+    return TrialsSpent(
+        "The campaign's budget of trials is used up.",
+        field="budget.trials",
+        got=0,
+        allowed="at least one trial left",
+        hint="Raise budget.trials; earlier trials keep counting.",
+    )

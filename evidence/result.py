@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..ledger import Ledger, Run, UnknownRun
+
 Entry = dict[str, Any]
 """One factor or set: id, form, text, hypothesis, reasons and metrics on search and selection."""
 
@@ -54,3 +56,20 @@ class CampaignResult:
         """Return what the selection window could have proven."""
         found: dict[str, Any] = self.record["power"]
         return found
+
+
+def named(ledger: Ledger, name: str) -> Run:
+    """Return the campaign that RUN means; a factor judged by hand and tools that were served are runs, but none.
+
+    Raises
+    ------
+    UnknownRun
+        When no campaign has that name.
+    """
+    campaigns = [row for row in ledger.runs() if "settings" in row.config]
+    row = campaigns[-1] if name == "latest" and campaigns else ledger.run(name)
+    if "settings" not in row.config:
+        what = "is no campaign: a factor was judged by hand, or tools were served"
+        hint = "Name a campaign's run; alphaloom run starts one."
+        raise UnknownRun(f"Run {row.id} {what}.", field="run", got=name, hint=hint)
+    return row

@@ -51,13 +51,17 @@ class Window:
 
 @dataclass(frozen=True)
 class Windows:
-    """The three windows of a data set, with the embargo between them."""
+    """The three windows of a data set, with the embargo between them.
+
+    `inherited` says that an earlier campaign fixed them otherwise than this one asked for.
+    """
 
     search: Window
     selection: Window
     sealed: Window
     embargo_days: int
     boundaries: Boundaries
+    inherited: bool = False
 
     def key(self, window: Window) -> WindowKey:
         """Return what identifies a window across data sets: its days and its names."""
@@ -65,7 +69,7 @@ class Windows:
         return WindowKey(edges.dataset, window.first_day, window.last_day, edges.names)
 
 
-def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str) -> Windows:
+def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str, *, store: bool = True) -> Windows:
     """Return the windows of a panel; the first campaign on its days and names fixes them for good.
 
     Parameters
@@ -78,6 +82,8 @@ def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset:
         Shares of the days, and the least number of days of each window.
     dataset
         What reports call the data.
+    store
+        False only says what would hold and fixes nothing.
 
     Raises
     ------
@@ -88,7 +94,7 @@ def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset:
     """
     embargo = max(HORIZONS) + 1
     wanted = _propose(panel, settings, dataset, embargo)
-    return _place(panel, ledger.fix_boundaries(wanted), settings, embargo)
+    return _place(panel, ledger.fix_boundaries(wanted, store=store), settings, embargo, wanted)
 
 
 def _propose(panel: Panel, settings: WindowSettings, dataset: str, embargo: int) -> Boundaries:
@@ -125,7 +131,7 @@ def _refuse_short(settings: WindowSettings, total: int, search: int, selection: 
         )
 
 
-def _place(panel: Panel, fixed: Boundaries, settings: WindowSettings, embargo: int) -> Windows:
+def _place(panel: Panel, fixed: Boundaries, settings: WindowSettings, embargo: int, wanted: Boundaries) -> Windows:
     names = ("search", "selection", "sealed")
     starts = (str(panel.dates[0]), fixed.selection_start, fixed.sealed_start)
     stops = (fixed.search_end, fixed.selection_end, fixed.sealed_end)
@@ -133,14 +139,14 @@ def _place(panel: Panel, fixed: Boundaries, settings: WindowSettings, embargo: i
     least = (settings.min_search_days, settings.min_selection_days, settings.min_sealed_days)
     if any(window.days < need for window, need in zip(windows, least, strict=True)):
         raise BoundaryConflict(
-            f"The windows of these days and names were fixed by {fixed.dataset!r} (search to {fixed.search_end}, "
+            f"The windows of these days and names were fixed earlier (search to {fixed.search_end}, "
             f"selection to {fixed.selection_end}, sealed to {fixed.sealed_end}) and do not fit this panel.",
             field="panel",
             got=f"{panel.dates[0]} to {panel.dates[-1]}",
             allowed=f"a panel that covers {fixed.first_day} to {fixed.sealed_end}",
             hint="Use the whole span, or another --workspace if the data has nothing to do with the earlier one.",
         )
-    return Windows(windows[0], windows[1], windows[2], embargo, fixed)
+    return Windows(windows[0], windows[1], windows[2], embargo, fixed, inherited=fixed != wanted)
 
 
 def _between(panel: Panel, name: str, first: str, last: str) -> Window:

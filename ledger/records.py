@@ -65,12 +65,17 @@ class WindowKey:
 
 @dataclass(frozen=True)
 class Look:
-    """The wish to look at a factor or a set on a selection window; `prior` looks were made elsewhere."""
+    """The wish to look at a factor or a set on a selection window; `prior` looks were made elsewhere.
+
+    `question` is a digest of all else that decides what the look shows: the values of the data, label, costs, level,
+    sign. The same subject under another question is another look.
+    """
 
     run: str
     subject: str
     window: WindowKey
     prior: int = 0
+    question: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ class Trial:
     subject: str
     window: WindowKey
     outcome: JsonObject | None = None
+    question: str = ""
 
 
 @dataclass(frozen=True)

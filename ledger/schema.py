@@ -34,9 +34,10 @@ _TABLES: dict[str, str] = {
     number  INTEGER NOT NULL CHECK (number > 0),
     prior   INTEGER NOT NULL CHECK (prior >= 0),
     run     TEXT NOT NULL REFERENCES runs (id),
-    subject TEXT NOT NULL,{_WINDOW},
+    subject TEXT NOT NULL,
+    question TEXT NOT NULL,{_WINDOW},
     at      TEXT NOT NULL,
-    UNIQUE (subject, dataset, first_day, last_day, names)""",
+    UNIQUE (subject, question, dataset, first_day, last_day, names)""",
     "outcomes": """
     trial INTEGER PRIMARY KEY REFERENCES trials (id),
     at    TEXT NOT NULL,

@@ -176,7 +176,8 @@ class Ledger:
         """Count a look at a selection window before it is made.
 
         The number is 1, plus the looks declared as made elsewhere, plus the trials of this workspace whose window
-        shares at least one day and one name. The same subject on the same window is one trial, whoever asks.
+        shares at least one day and one name. The same question about the same subject on the same window is one trial,
+        whoever asks.
         """
         return self._looks.open_trial(look)
 
@@ -196,9 +197,16 @@ class Ledger:
         """Return the openings whose window shares a day and a name with this one, oldest first."""
         return self._looks.openings(window)
 
-    def fix_boundaries(self, boundaries: Boundaries) -> Boundaries:
-        """Return the boundaries that hold on this data: the first ones fixed on shared days and names, or these."""
-        return self._looks.fix_boundaries(boundaries)
+    def prior(self, window: WindowKey) -> int:
+        """Return the most looks made elsewhere that any campaign declared on shared days and names."""
+        return self._looks.prior(window)
+
+    def fix_boundaries(self, boundaries: Boundaries, *, store: bool = True) -> Boundaries:
+        """Return the boundaries that hold on this data: the first ones fixed on shared days and names, or these.
+
+        Without `store` nothing is fixed: it only says what would hold.
+        """
+        return self._looks.fix_boundaries(boundaries, store=store)
 
     # Model calls
 

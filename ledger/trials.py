@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from .database import Database
@@ -24,15 +24,26 @@ class Looks:
         self._names = NameLists()
 
     def open_trial(self, look: Look) -> Trial:
-        """Count a look at a selection window; the same subject on the same window is counted once."""
+        """Count a look at a selection window; the same question about the same subject on it is counted once."""
         with self._database.write() as connection:
             window = self._names.columns(connection, look.window)
-            found = connection.execute(f"{_FIND} {_SAME}", (look.subject, *window)).fetchone()
+            same = (look.subject, look.question, *window)
+            found = connection.execute(f"{_FIND} {_SAME}", same).fetchone()
             if found is None:
-                number = 1 + look.prior + len(self._names.overlapping(connection, "trials", look.window))
-                connection.execute(_ADD_TRIAL, (number, look.prior, look.run, look.subject, *window, self._now()))
-                found = connection.execute(f"{_FIND} {_SAME}", (look.subject, *window)).fetchone()
+                earlier = self._names.overlapping(connection, "trials", look.window)
+                prior = max([look.prior, *(self._prior(connection, trial) for trial in earlier)])
+                connection.execute(_ADD_TRIAL, (1 + prior + len(earlier), prior, look.run, *same, self._now()))
+                found = connection.execute(f"{_FIND} {_SAME}", same).fetchone()
             return self._trial(connection, found)
+
+    def prior(self, window: WindowKey) -> int:
+        """Return the most looks made elsewhere that any campaign declared on shared days and names."""
+        with self._database.read() as connection:
+            found = self._names.overlapping(connection, "trials", window)
+            return max((self._prior(connection, trial) for trial in found), default=0)
+
+    def _prior(self, connection: sqlite3.Connection, trial: int) -> int:
+        return int(connection.execute("SELECT prior FROM trials WHERE id = ?", (trial,)).fetchone()[0])
 
     def close_trial(self, trial: int, outcome: JsonObject) -> Trial:
         """Keep what a look showed; a later outcome changes nothing."""
@@ -70,18 +81,33 @@ class Looks:
             found = self._names.overlapping(connection, "openings", window)
             return [self._opening(connection, each) for each in found]
 
-    def fix_boundaries(self, boundaries: Boundaries) -> Boundaries:
-        """Return the boundaries that an earlier campaign fixed on shared days and names; if none did, fix these."""
-        span = WindowKey(boundaries.dataset, boundaries.first_day, boundaries.sealed_end, boundaries.names)
+    def fix_boundaries(self, wanted: Boundaries, *, store: bool = True) -> Boundaries:
+        """Return the edges that an earlier campaign fixed on shared days and names; if none did, fix these.
+
+        Names that inherit edges are stored with them, so that leaving out the name that was shared frees no day.
+        """
+        span = WindowKey(wanted.dataset, wanted.first_day, wanted.sealed_end, wanted.names)
         with self._database.write() as connection:
-            found = self._names.overlapping(connection, "boundaries", span)
-            if found:
-                return self._boundaries(connection, found[0])
-            fields = asdict(boundaries)
-            del fields["names"], fields["dataset"]
-            window = self._names.columns(connection, span)
-            connection.execute(_ADD_BOUNDARIES, (*window, canonical_json(fields), self._now()))
-            return boundaries
+            found = [
+                self._boundaries(connection, row) for row in self._names.overlapping(connection, "boundaries", span)
+            ]
+            if len({_edges(each) for each in found}) > 1:
+                raise LedgerError(
+                    "These names and days meet two data sets whose windows were fixed differently.",
+                    field="panel",
+                    hint="Use one of the two data sets, or another workspace.",
+                )
+            fixed = replace(found[0], dataset=wanted.dataset, names=wanted.names) if found else wanted
+            if store and fixed not in found:
+                self._store(connection, fixed)
+            return fixed
+
+    def _store(self, connection: sqlite3.Connection, fixed: Boundaries) -> None:
+        fields = asdict(fixed)
+        del fields["names"], fields["dataset"]
+        span = WindowKey(fixed.dataset, fixed.first_day, fixed.sealed_end, fixed.names)
+        window = self._names.columns(connection, span)
+        connection.execute(_ADD_BOUNDARIES, (*window, canonical_json(fields), self._now()))
 
     def _by_id(self, connection: sqlite3.Connection, trial: int) -> tuple[Any, ...] | None:
         """Return the row of a trial."""
@@ -91,9 +117,9 @@ class Looks:
     def _trial(self, connection: sqlite3.Connection, row: tuple[Any, ...] | None) -> Trial:
         """Turn a row into a trial."""
         assert row is not None
-        trial, number, run, subject, *window, body = row
+        trial, number, run, subject, question, *window, body = row
         outcome = None if body is None else json.loads(body)
-        return Trial(trial, number, run, subject, self._names.window(connection, tuple(window)), outcome)
+        return Trial(trial, number, run, subject, self._names.window(connection, tuple(window)), outcome, question)
 
     def _opening(self, connection: sqlite3.Connection, opening: int) -> Opening:
         """Read an opening."""
@@ -108,9 +134,16 @@ class Looks:
         return Boundaries(dataset=dataset, names=self._names.read(connection, names), **json.loads(body))
 
 
-_FIND = f"SELECT id, number, run, subject, {COLUMNS}, body FROM trials LEFT JOIN outcomes ON trial = id"
-_SAME = "WHERE subject = ? AND dataset = ? AND first_day = ? AND last_day = ? AND names = ?"
-_ADD_TRIAL = f"INSERT INTO trials (number, prior, run, subject, {COLUMNS}, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_FIND_OPENING = f"SELECT number FROM openings {_SAME.replace('subject', 'run')}"
+_FIND = f"SELECT id, number, run, subject, question, {COLUMNS}, body FROM trials LEFT JOIN outcomes ON trial = id"
+_WINDOW = "dataset = ? AND first_day = ? AND last_day = ? AND names = ?"
+_SAME = f"WHERE subject = ? AND question = ? AND {_WINDOW}"
+_ADD_TRIAL = f"INSERT INTO trials (number, prior, run, subject, question, {COLUMNS}, at) VALUES ({', '.join('?' * 10)})"
+_FIND_OPENING = f"SELECT number FROM openings WHERE run = ? AND {_WINDOW}"
 _ADD_OPENING = f"INSERT INTO openings (number, run, {COLUMNS}, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_BOUNDARIES = f"INSERT INTO boundaries ({COLUMNS}, body, at) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+def _edges(boundaries: Boundaries) -> tuple[str, ...]:
+    """Return where the windows lie, whoever fixed them."""
+    fields = asdict(boundaries)
+    return tuple(str(fields[name]) for name in sorted(fields) if name not in ("dataset", "names"))

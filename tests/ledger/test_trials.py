@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -104,7 +105,29 @@ def boundaries(dataset: str, names: tuple[str, ...], first: str, last: str) -> B
 def test_the_first_campaign_fixes_the_boundaries_and_later_days_move_none(ledger: Ledger) -> None:
     fixed = boundaries("data", ("A", "B"), "2010-01-01", "2018-01-01")
     assert ledger.fix_boundaries(fixed) == fixed
-    assert ledger.fix_boundaries(boundaries("grown", ("B", "C"), "2011-01-01", "2019-01-01")) == fixed
+    grown = ledger.fix_boundaries(boundaries("grown", ("B", "C"), "2011-01-01", "2019-01-01"))
+    assert grown == replace(fixed, dataset="grown", names=("B", "C"))
+
+
+def test_leaving_out_the_shared_name_frees_no_day(ledger: Ledger) -> None:
+    fixed = ledger.fix_boundaries(boundaries("data", ("A", "B"), "2010-01-01", "2018-01-01"))
+    ledger.fix_boundaries(boundaries("grown", ("B", "C"), "2011-01-01", "2019-01-01"))
+    fewer = ledger.fix_boundaries(boundaries("fewer", ("C",), "2011-01-01", "2019-01-01"))
+    assert fewer == replace(fixed, dataset="fewer", names=("C",))
+
+
+def test_looking_at_boundaries_fixes_none(ledger: Ledger) -> None:
+    seen = boundaries("data", ("A",), "2010-01-01", "2018-01-01")
+    assert ledger.fix_boundaries(seen, store=False) == seen
+    later = boundaries("data", ("A",), "2012-01-01", "2019-01-01")
+    assert ledger.fix_boundaries(later) == later
+
+
+def test_another_question_is_another_trial_and_declared_looks_stay(ledger: Ledger) -> None:
+    first = ledger.open_trial(Look("one", "f", WINDOW, prior=50, question="a"))
+    assert ledger.open_trial(Look("one", "f", WINDOW, question="a")).id == first.id
+    second = ledger.open_trial(Look("one", "f", WINDOW, question="b"))
+    assert (first.number, second.number, ledger.prior(WINDOW)) == (51, 52, 50)
 
 
 def test_other_names_have_boundaries_of_their_own(ledger: Ledger) -> None:
