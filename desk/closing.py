@@ -14,6 +14,10 @@ from .svg import Frame
 __all__ = ["Book", "Risk", "book", "exam", "exam_sentence", "risk", "spend", "spend_by_role"]
 
 SHOWN_REFUSED = 30
+FLATTERED = (
+    "These are the selection days, the ones on which the book's factors were accepted, so its figures flatter: luck on "
+    "these days helped to choose them. No sealed day was opened to check."
+)
 SHARES = ("annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid")
 BOOK_WORDS = {
     "window": "on the window",
@@ -24,6 +28,7 @@ BOOK_WORDS = {
     "turnover_per_day": "turnover a day",
     "costs_paid": "paid for trading",
     "borrow_paid": "paid for borrowing",
+    "plain_sharpe": "Sharpe after costs, reckoned without vectorbt",
 }
 Facts = Sequence[tuple[str, str]]
 
@@ -33,6 +38,7 @@ class Book:
     """What trading the combination would have given."""
 
     facts: Facts
+    caution: str
     unavailable: str
     equity: str | None
     drawdown: str | None
@@ -65,9 +71,11 @@ def exam(sealed: Mapping[str, Any] | None) -> Facts:
 def exam_sentence(sealed: Mapping[str, Any] | None) -> str:
     """Return in words whether this was an exam."""
     if not sealed or not sealed.get("opened"):
-        return "The sealed window was not opened: its days are still unseen."
+        return "This run did not open the sealed window."
     if sealed.get("number") == 1:
-        return "The combination met the sealed days once. A second look would be a second opening, numbered and shown."
+        return (
+            "The combination met the sealed days, at their first opening in this workspace. A further one is numbered."
+        )
     return "These days had been opened before: this is no longer an exam on unseen data."
 
 
@@ -78,9 +86,29 @@ def book(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Book | None:
         return None
     weights = _weights(results.get("combination"))
     if figures.get("unavailable"):
-        return Book([], f"{figures['unavailable']}. {figures.get('hint') or ''}".strip(), None, None, weights)
+        return Book([], "", f"{figures['unavailable']}. {figures.get('hint') or ''}".strip(), None, None, weights)
     days = [date.fromisoformat(day) for day in curve.get("dates") or ()]
-    return Book(_book_facts(figures), "", _equity(days, curve), _drawdown(days, curve), weights)
+    return Book(
+        _book_facts(figures),
+        book_caution(figures, results.get("sealed")),
+        "",
+        _equity(days, curve),
+        _drawdown(days, curve),
+        weights,
+    )
+
+
+def book_caution(figures: Mapping[str, Any], sealed: Mapping[str, Any] | None) -> str:
+    """Return in words which days the book was traded on, and what that makes of its figures."""
+    window = figures.get("window")
+    if window == "selection":
+        return FLATTERED
+    if window != "sealed":
+        return "It is not recorded on which days this book was traded."
+    number = (sealed or {}).get("number")
+    if number is not None and number != 1:
+        return f"These are the sealed days, at opening no. {count(number)}: they had been seen before, so they may flatter."
+    return "These are the sealed days: none of the book's factors was accepted on them."
 
 
 def _book_facts(book: Mapping[str, Any]) -> Facts:

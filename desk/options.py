@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["AsJson", "AsOf", "Overrides", "PanelFile", "RunName", "SectorsFile", "Seed", "Workspace"]
+__all__ = ["AsJson", "AsOf", "CampaignFile", "Overrides", "PanelFile", "RunName", "SectorsFile", "Seed", "Workspace"]
 
 PanelFile = Annotated[
     Path | None, typer.Option("--panel", help="Prices, Parquet or CSV: date, symbol, open, high, low, close, volume.")
@@ -17,6 +17,10 @@ SectorsFile = Annotated[Path | None, typer.Option("--sectors", help="Sectors, Pa
 AsOf = Annotated[
     datetime | None,
     typer.Option("--as-of", formats=["%Y-%m-%d"], help="The last day that may be known; the panel's last by default."),
+]
+CampaignFile = Annotated[
+    Path | None,
+    typer.Option("--campaign", metavar="FILE", help="Data, windows, costs and budget as in this campaign file."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="The seed of everything random.")]
 Workspace = Annotated[

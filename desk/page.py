@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from . import closing
+from . import closing, unproven
 from .cards import Card, Reason, card, deciding
 from .figures import DASH, chance, count, generic, ids, money, number, percent, plural
 from .plots import Span, Stage, funnel, timeline
+from .rules import costs, rules
 
 __all__ = ["Page", "page", "said", "strength", "verdict_sentence"]
 
@@ -40,14 +41,18 @@ class Page:
     verdict: str
     summary: Facts
     data: Facts
+    rules: Facts
+    costs: str
     notes: Sequence[str]
     timeline: str | None
     funnel: str
     refused: Facts
+    reused: str
     power: str
     power_facts: Facts
     overfitting: str
     accepted: Sequence[Card]
+    unproven: str
     watched: Sequence[Card]
     rejected: Sequence[Rejected]
     rejected_more: str
@@ -70,14 +75,18 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
         verdict=verdict_sentence(results),
         summary=_summary(results),
         data=_data(results),
+        rules=rules(results),
+        costs=_costs(results),
         notes=list(dict.fromkeys([*map(str, data.get("notes") or ()), *said(results, data_only=True)])),
         timeline=_timeline(results.get("windows") or {}),
         funnel=_funnel(results),
         refused=_refused(results),
+        reused=unproven.reused(results),
         power=str((results.get("power") or {}).get("sentence") or ""),
         power_facts=_power(results.get("power") or {}),
         overfitting=_overfitting(results.get("overfitting") or {}),
         accepted=_cards(results, "accepted", curves),
+        unproven=unproven.nothing_accepted(results),
         watched=_cards(results, "watchlist", curves),
         rejected=_rejected(results.get("rejected") or ()),
         rejected_more=_rejected_more(results.get("rejected") or ()),
@@ -171,8 +180,10 @@ def _refused(results: Mapping[str, Any]) -> Facts:
 def _power(power: Mapping[str, Any]) -> Facts:
     if not power:
         return []
+    likely = power.get("rank_ic_likely")
     return [
         ("smallest provable RankIC", number(power.get("rank_ic_provable"), 4)),
+        *([("true RankIC accepted 4 times in 5", number(likely, 4))] if likely is not None else []),
         ("t required", number(power.get("t_required"), 2)),
         ("p required", chance(power.get("p_required"))),
         ("trials", count(power.get("trials"))),
@@ -251,9 +262,13 @@ def _researcher(researcher: object) -> str:
     return OFFLINE if text.startswith("offline") else f"Researcher: {text or 'not named'}."
 
 
+def _costs(results: Mapping[str, Any]) -> str:
+    return costs(((results.get("settings") or {}).get("evidence") or {}).get("costs"))
+
+
 def _colophon(results: Mapping[str, Any]) -> str:
     return (
         "Trials are counted over this workspace and every earlier look that was declared; looks made elsewhere "
         "cannot be known. RankIC is the mean daily rank correlation with returns from the next open; "
-        "t-statistics use Newey-West errors."
+        f"t-statistics use Newey-West errors. After costs means after {_costs(results)}."
     )

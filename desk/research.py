@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
 from ..campaign import WORKSPACE, Settings
-from ..evidence import Bench, Budget, Claim, Evaluator, Proposal
-from ..factors import MarketSettings
-from ..ledger import Ledger, Run, digest
+from ..evidence import Bench, Claim, Evaluator, Proposal
+from ..ledger import Ledger, Run, digest, read_settings
 from .errors import GateRefused
+from .place import Place
 
 __all__ = ["score_factor", "serve"]
 
@@ -20,18 +19,18 @@ BY_HAND = "submitted by hand, with no hypothesis but its own direction on the se
 
 
 @contextmanager
-def opened(purpose: str, workspace: Path | None, *, recorded: bool, market: MarketSettings) -> Iterator[Evaluator]:
-    """Open an evaluation service on a panel file, or on the default synthetic market.
+def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]:
+    """Open an evaluation service by a campaign file's rules, or by the default ones on the synthetic market.
 
-    Only what records something becomes a run of the workspace; a plain score leaves no trace but its windows.
+    Only what records something becomes a run of the workspace; a plain score fixes no windows and writes no run.
     """
-    settings = Settings()
-    panel, dataset = market.open(settings.seed)
+    settings = settings_at(place)
+    panel, dataset = settings.market.open(settings.seed)
     clock = datetime.now(UTC)
-    with Ledger.open(workspace or WORKSPACE, clock=lambda: datetime.now(UTC)) as ledger:
-        bench = Bench.set_up(panel, ledger, settings.evidence, dataset)
+    with Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)) as ledger:
+        bench = Bench.set_up(panel, ledger, settings.evidence, dataset, store=recorded)
         name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{digest(clock.isoformat())[:4]}"
-        evaluator = bench.evaluator(name, Budget(evaluations=100_000, trials=1_000))
+        evaluator = bench.evaluator(name, settings.budget)
         if not recorded:
             yield evaluator
             return
@@ -41,27 +40,29 @@ def opened(purpose: str, workspace: Path | None, *, recorded: bool, market: Mark
         ledger.finish_run(name, "done")
 
 
-def score_factor(
-    text: str,
-    *,
-    panel: Path | None,
-    sectors: Path | None,
-    workspace: Path | None,
-    gate: bool,
-    as_of: date | None = None,
-) -> dict[str, Any]:
-    """Return a factor's sheet on the search window; with `gate`, put it before the gate, which spends a trial.
+def settings_at(place: Place) -> Settings:
+    """Return the file's settings with the data that a person names before the file's, or the default ones."""
+    settings = read_settings(place.campaign, Settings) if place.campaign else Settings()
+    market = settings.market.beside(place.campaign.parent) if place.campaign else settings.market
+    return settings.on(market.given(place.panel, place.sectors, place.as_of))
+
+
+def score_factor(text: str, place: Place, *, gate: bool) -> dict[str, Any]:
+    """Return a factor's sheet on the search window and the costs in it; with `gate`, spend a trial on a verdict.
 
     Raises
     ------
+    SettingsError
+        Every mistake in the campaign file at once.
     ParseError
         What is wrong with the formula, and where.
     GateRefused
         A step before scoring refused it, so that no trial was spent.
     """
-    with opened("score", workspace, recorded=gate, market=MarketSettings().given(panel, sectors, as_of)) as evaluator:
+    with opened("score", place, recorded=gate) as evaluator:
         sheet = evaluator.score(text)
-        return {**sheet, "gate": _gated(evaluator, text, sheet)} if gate else sheet
+        told = {**sheet, "costs": evaluator.settings.costs.model_dump(mode="json")}
+        return {**told, "gate": _gated(evaluator, text, sheet)} if gate else told
 
 
 def _gated(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> dict[str, Any]:
@@ -79,10 +80,9 @@ def _gated(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> dict[str, 
     return {"verdict": verdict.word, "trial": verdict.trial, "reasons": reasons, "selection": verdict.selection}
 
 
-def serve(server: str, *, panel: Path | None, sectors: Path | None, workspace: Path | None) -> None:
+def serve(server: str, place: Place) -> None:
     """Serve one of the agents' MCP servers over standard input and output until the client hangs up."""
     from ..mcp_servers import build_server
 
-    market = MarketSettings().given(panel, sectors, None)
-    with opened(f"serve-{server}", workspace, recorded=True, market=market) as evaluator:
+    with opened(f"serve-{server}", place, recorded=True) as evaluator:
         build_server(server, evaluator).run("stdio")

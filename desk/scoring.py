@@ -9,7 +9,9 @@ import typer
 
 from .console import answers, print_object
 from .figures import DASH, generic, number, percent
-from .options import AsJson, AsOf, PanelFile, SectorsFile, Workspace
+from .options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
+from .place import Place
+from .rules import costs
 
 __all__ = ["app", "score"]
 
@@ -19,6 +21,7 @@ app = typer.Typer(no_args_is_help=True, help="Work on one factor.")
 @app.command(short_help="Score a factor on the search window.")
 def score(
     expression: Annotated[str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'")],
+    campaign: CampaignFile = None,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
     as_of: AsOf = None,
@@ -31,8 +34,8 @@ def score(
     """Score a factor on the search window; days that are sealed are never read."""
     from .research import score_factor
 
-    day = as_of.date() if as_of else None
-    sheet = score_factor(expression, panel=panel, sectors=sectors, workspace=workspace, gate=gate, as_of=day)
+    place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
+    sheet = score_factor(expression, place, gate=gate)
     if as_json:
         print_object(sheet)
     else:
@@ -65,6 +68,7 @@ def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("ICIR", number(sheet.get("icir"), 2, sign=True)),
         ("turnover a day", percent(sheet.get("turnover"))),
         ("Sharpe after costs", number(sheet.get("net_sharpe"), 2, sign=True)),
+        ("costs", costs(sheet.get("costs"))),
         ("RankIC by horizon", _decay(sheet.get("decay") or {})),
     ]
     return [*known, *_verdict(sheet)]

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .options import PanelFile, SectorsFile, Workspace
+from .options import AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
+from .place import Place
 
 __all__ = ["app", "mcp"]
 
@@ -25,11 +26,13 @@ class Server(StrEnum):
 @app.command(short_help="Serve an MCP server over stdio.")
 def mcp(
     server: Annotated[Server, typer.Argument(help="Which of the agents' servers.")],
+    campaign: CampaignFile = None,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
+    as_of: AsOf = None,
     workspace: Workspace = None,
 ) -> None:
     """Serve one of the agents' MCP servers over standard input and output, until the client hangs up."""
     from .research import serve
 
-    serve(server.value, panel=panel, sectors=sectors, workspace=workspace)
+    serve(server.value, Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace))

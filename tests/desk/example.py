@@ -98,6 +98,16 @@ def signals() -> JSON:
             "decisions": rulings}  # fmt: skip
 
 
+def settings() -> JSON:
+    """Return the rules that the run was judged by, none of them at its default."""
+    evidence = {
+        "horizon_days": 5, "returns": "residual", "level": 0.04, "watch_p": 0.03, "max_similarity": 0.83,
+        "max_redundancy": 0.65, "leak_rank_ic": 0.07, "prior_trials": 3,
+        "costs": {"bps_per_side": 12.5, "borrow_bps_per_year": 80.0}, "complexity": {"max_size": 28, "max_depth": 9},
+    }  # fmt: skip
+    return {"evidence": evidence, "budget": {"evaluations": 1200, "trials": 9}}
+
+
 def results() -> JSON:
     """Return the results of a run with something in every part."""
     first = entry("f0123456789abcdef", "rank(ts_std(returns, 30)) * -1", 0.052, trial=4)
@@ -130,8 +140,8 @@ def results() -> JSON:
             "idea": {"calls": 12, "tokens_in": 40_000, "tokens_out": 9_000, "usd": 0.0},
             "factor": {"calls": 150, "tokens_in": 400_000, "tokens_out": 72_000, "usd": 0.0},
             "eval": {"calls": 50, "tokens_in": 48_120, "tokens_out": 10_400, "usd": 0.0}}},
-        "power": {"trials": 11, "days": 294, "level": 0.05, "p_required": 0.00034, "t_required": 4.1,
-                  "rank_ic_provable": 0.0466, "sentence":
+        "power": {"trials": 11, "days": 294, "level": 0.04, "p_required": 0.00034, "t_required": 4.1,
+                  "rank_ic_provable": 0.0466, "rank_ic_likely": 0.0561, "sentence":
                   "After 11 trials, these 294 selection days could have proven a mean daily RankIC of 0.047 or more."},
         "combination": {"file": "combination.parquet", "factors": [first["id"], second["id"]],
                         "weights": {first["id"]: 0.55, second["id"]: 0.45}},
@@ -139,7 +149,7 @@ def results() -> JSON:
         "overfitting": {"probability": 0.31, "candidates": 50, "blocks": 10},
         "book": {"window": "sealed", "sharpe": 1.12, "annual_return": 0.082, "max_drawdown": -0.061,
                  "turnover_per_day": 0.19, "costs_paid": 0.031, "borrow_paid": 0.006, "plain_sharpe": 1.12, "days": 294},
-        "signals": signals(),
+        "signals": signals(), "settings": settings(), "looks_reused": 0,
         "warnings": [
             {"code": "data", "message": "vwap is derived: typical price"},
             {"code": "leak_alarm", "message": "f0123456789abcdef: its RankIC on selection is too good; find out why"}],

@@ -6,6 +6,7 @@ import json
 import sys
 import types
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from alphaloom.desk.cli import outcome
+from alphaloom.desk.place import Place
 from alphaloom.desk.progress import PlainLines, panel
 from alphaloom.ledger import AlphaloomError
 
@@ -66,15 +68,16 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
             def resume(cls, run: str, *, workspace: Path | None, progress: Any) -> types.SimpleNamespace:
                 return cls(run, workspace=workspace).run(progress)
 
-        def score_factor(text: str, **options: Any) -> dict[str, Any]:
-            told.append(((text,), options))
+        def score_factor(text: str, place: Place, **options: Any) -> dict[str, Any]:
+            told.append(((text, place), options))
             if raises is not None:
                 raise raises
             gate = {"verdict": "watchlist", "trial": 3, "reasons": example.reasons(), "selection": {"p_value": 0.01}}
-            return {"id": "f1", "text": text, **example.sheet(0.03, example.SEARCH), "gate": gate}
+            costs = {"bps_per_side": 12.5, "borrow_bps_per_year": 80.0}
+            return {"id": "f1", "text": text, **example.sheet(0.03, example.SEARCH), "costs": costs, "gate": gate}
 
-        def serve(server: str, **options: Any) -> None:
-            told.append(((server,), options))
+        def serve(server: str, place: Place) -> None:
+            told.append(((server, place), {}))
 
         fronts: dict[str, dict[str, Any]] = {
             "front": {"Campaign": Campaign},
@@ -255,13 +258,24 @@ def test_factor_score_prints_the_sheet(campaign: Callable[..., list[Any]], capsy
     output = capsys.readouterr().out
     assert "+0.0300" in output
     assert "no. 3, p 0.01" in output
+    assert "12.5 bp for each side of a trade and 80 bp a year for borrowing" in " ".join(output.split())
 
 
 def test_serve_keeps_standard_output_for_the_protocol(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
     told = campaign()
     assert outcome(["serve", "mcp", "factors"]) == 0
-    assert told[0][0] == ("factors",)
+    assert told[0][0] == ("factors", Place())
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("command", [["factor", "score", "close"], ["serve", "mcp", "market"]])
+def test_a_campaign_file_and_what_goes_before_it_are_handed_on(
+    campaign: Callable[..., list[Any]], command: list[str]
+) -> None:
+    told = campaign()
+    data = ["--panel", "p.csv", "--sectors", "s.csv", "--as-of", "2020-01-31", "--workspace", "w"]
+    assert outcome([*command, "--campaign", "c.yaml", *data]) == 0
+    assert told[0][0][1] == Place(Path("c.yaml"), Path("p.csv"), Path("s.csv"), date(2020, 1, 31), Path("w"))
 
 
 def test_report_writes_the_page_again(finished: Callable[..., Path], capsys: Capture) -> None:

@@ -123,3 +123,105 @@ def test_signals_withheld_for_a_leak_alarm_are_told(finished: Run) -> None:
 def test_a_search_that_a_budget_ended_says_so(finished: Run) -> None:
     text = html(finished(example.results() | {"ended": "the budget of 3 calls is spent"}))
     assert "The search ended early: the budget of 3 calls is spent" in text
+
+
+def plain(text: str) -> str:
+    """Return the page's words without its marks, on one line."""
+    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+
+
+def part(text: str, title: str) -> str:
+    """Return the words of one section."""
+    return plain(text.partition(f"<h2>{title}</h2>")[2].partition("</section>")[0])
+
+
+def test_nothing_accepted_claims_only_what_met_the_selection_days(finished: Run) -> None:
+    said = part(html(finished(example.nothing_accepted(), {})), "Accepted")
+    assert "of what met the selection days (8 trials), nothing could be told from chance after 11 looks" in said
+    assert "The rest of what was tried was never looked at there" in said
+    assert "none of what was tried" not in said
+
+
+def test_no_trial_proves_nothing_about_what_was_tried(finished: Run) -> None:
+    results = example.nothing_accepted() | {"trials": 0, "prior_trials": 0}
+    said = part(html(finished(results, {})), "Accepted")
+    assert "nothing met the selection days: no trial was spent" in said
+    assert "That is a result" not in said
+
+
+@pytest.mark.parametrize(("again", "shown"), [(0, False), (1, True), (2, True)])
+def test_a_look_of_an_earlier_run_is_told(finished: Run, again: int, shown: bool) -> None:
+    text = html(finished(example.nothing_accepted() | {"looks_reused": again}, {}))
+    assert ("answered from an earlier run's look" in part(text, "What was tried").replace("&#39;", "'")) is shown
+    assert (f"(8 trials and {again} verdict" in part(text, "Accepted")) is shown
+
+
+def test_a_book_on_the_selection_days_says_that_it_flatters(finished: Run) -> None:
+    results = example.results()
+    selection = {"book": results["book"] | {"window": "selection"}, "sealed": None}
+    said = part(html(finished(results | selection)), "The book")
+    assert "These are the selection days" in said
+    assert "flatter" in said
+    assert "sealed days:" not in said
+
+
+def test_a_book_on_sealed_days_says_so(finished: Run) -> None:
+    said = part(html(finished()), "The book")
+    assert "These are the sealed days: none of the book&#39;s factors was accepted on them" in said
+    assert "flatter" not in said
+
+
+def test_a_book_on_sealed_days_seen_before_says_so(finished: Run) -> None:
+    results = example.results()
+    said = part(html(finished(results | {"sealed": results["sealed"] | {"number": 2}})), "The book")
+    assert "at opening no. 2: they had been seen before" in said
+
+
+def test_costs_stand_wherever_a_figure_is_after_costs(finished: Run) -> None:
+    charged = "12.5 bp for each side of a trade and 80 bp a year for borrowing"
+    text = html(finished())
+    for title in ("Data and windows", "Accepted", "Watchlist", "Rejected", "The book"):
+        assert charged in part(text, title), title
+    assert f"After costs means after {charged}" in plain(text.partition("<footer>")[2])
+
+
+def test_the_rules_show_every_threshold_of_the_run(finished: Run) -> None:
+    said = part(html(finished()), "Data and windows")
+    for rule in (
+        "Level of the stream of trials 4 %", "Largest p of a watched factor 0.03",
+        "Largest shared subtree with a known factor 83 %", "Largest rank correlation with the library 0.65",
+        "RankIC on selection that alarms 0.070", "Earlier looks that were declared 3",
+        "Largest formula 28 nodes, 9 deep", "Evaluations allowed 1,200", "Trials allowed 9",
+    ):  # fmt: skip
+        assert rule in said, rule
+
+
+def test_costs_that_were_not_recorded_are_not_made_up(finished: Run) -> None:
+    results = example.results()
+    del results["settings"]
+    text = html(finished(results))
+    assert "Rules" not in part(text, "Data and windows")
+    assert "After costs means after costs that are not recorded" in part(text, "The book")
+
+
+def test_power_shows_both_strengths_and_the_sentence_of_the_results(finished: Run) -> None:
+    results = example.results()
+    results["power"]["sentence"] = "The sentence of the results."
+    said = part(html(finished(results)), "What could have been proven")
+    assert "smallest provable RankIC 0.0466" in said
+    assert "accepted 4 times in 5 0.0561" in said
+    assert "The sentence of the results." in said
+    del results["power"]["rank_ic_likely"]
+    assert "4 times in 5" not in part(html(finished(results)), "What could have been proven")
+
+
+def test_windows_that_are_not_those_asked_for_are_told_before_anything_else(finished: Run) -> None:
+    warning = {"code": "windows", "message": "the windows are those of the first campaign, not the shares asked for"}
+    text = html(finished(example.results() | {"warnings": [warning]}))
+    assert f'<p class="warning">{warning["message"]}</p>' in text.partition("<h2>")[0]
+
+
+def test_an_unopened_seal_claims_nothing_of_other_runs(finished: Run) -> None:
+    said = part(html(finished(example.nothing_accepted(), {})), "Sealed exam")
+    assert "This run did not open the sealed window." in said
+    assert "unseen" not in said
