@@ -19,8 +19,8 @@ def typical_price(fields: Fields) -> Fields:
 
 
 def traded_amount(fields: Fields) -> Fields:
-    """Compute the traded amount as close times volume."""
-    return {"amount": fields["close"] * fields["volume"]}
+    """Compute the traded amount as close times volume, the quoted close where there is one."""
+    return {"amount": fields.get("close_raw", fields["close"]) * fields["volume"]}
 
 
 def adjusted_prices(fields: Fields) -> Fields:
@@ -57,8 +57,16 @@ def derived(fields: Fields, derive: Mapping[str, str]) -> tuple[Fields, tuple[st
             continue
         check_derivable(name, needs, fields)
         done |= compute(done)
-        notes.append(f"{name}: {rule}")
+        notes.append(stamp(name, rule, done))
+    if "prices" in derive:
+        del done["adj_factor"]  # it knows every later split and dividend: no factor may read it
     return done, tuple(notes)
+
+
+def stamp(name: str, rule: str, fields: Fields) -> str:
+    """Return the note of a derivation: what was done, in the words of its rule."""
+    quoted = name == "amount" and "close_raw" in fields
+    return f"{name}: {rule.replace('close', 'close_raw') if quoted else rule}"
 
 
 def check_derivable(name: str, needs: tuple[str, ...], fields: Fields) -> None:

@@ -15,7 +15,7 @@ from .derive import check_derivations, derived
 from .findings import Audit
 from .panel import Panel
 from .sectors import read_sectors
-from .suspicion import suspicions
+from .suspicion import maybe_adjusted, suspicions
 from .table import read_table
 
 
@@ -74,6 +74,7 @@ def load_panel(source: PanelSource) -> Panel:
     fields, stamps = derived(prices.fields, source.derive)
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble(replace(prices, fields=fields, notes=notes), groups)
+    panel = replace(panel, back_adjusted=maybe_adjusted(panel))
     return replace(panel, notes=(*panel.notes, *suspicions(panel)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,8 @@ from .errors import PanelError
 PRICE_FIELDS = ("open", "high", "low", "close")
 REQUIRED_FIELDS = (*PRICE_FIELDS, "volume")
 UNKNOWN_GROUP = -1
+STAMP = re.compile(r"(prices|vwap|amount): [a-z_*]+")
+"""A note that states a derivation, and nothing about the days and names of the panel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,9 @@ class Panel:
         The word for each code.
     notes : tuple[str, ...]
         Derivations and warnings that must stay with every result. Not part of the digest.
+    back_adjusted : bool
+        The level of the prices (open, high, low, close) knows later splits and dividends, or may know them; returns and
+        ratios of prices do not. Not part of the digest.
     """
 
     dates: NDArray[np.datetime64]
@@ -50,6 +56,7 @@ class Panel:
     groups: Mapping[str, NDArray[np.int16]] = field(default_factory=dict)
     group_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    back_adjusted: bool = False
 
     def __post_init__(self) -> None:
         """Freeze every array and check that all of them speak of the same days and names."""
@@ -118,6 +125,11 @@ class Panel:
         """Return the number of symbols."""
         return len(self.symbols)
 
+    @property
+    def stamps(self) -> tuple[str, ...]:
+        """Return the notes that state a derivation; the others may tell of any day of the panel."""
+        return tuple(note for note in self.notes if STAMP.fullmatch(note))
+
     @cached_property
     def digest(self) -> str:
         """Return the sha256 over dates, symbols, every field, universe and groups."""
@@ -148,12 +160,13 @@ class Panel:
             groups=self.groups,
             group_labels=self.group_labels,
             notes=self.notes,
+            back_adjusted=self.back_adjusted,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts: a read-only mapping cannot be pickled."""
         parts = (self.dates, self.symbols, dict(self.fields), self.universe, dict(self.groups), dict(self.group_labels))
-        return Panel, (*parts, self.notes)
+        return Panel, (*parts, self.notes, self.back_adjusted)
 
     def __eq__(self, other: object) -> bool:
         """Compare by content."""

@@ -34,13 +34,24 @@ def survivors(panel: Panel) -> str:
 
 
 def levels(panel: Panel) -> str:
-    """Warn of price levels if the quoted close is not there."""
-    if "close_raw" in panel.fields:
+    """Warn of price levels unless every close is the quoted one."""
+    if not panel.back_adjusted:
         return ""
+    if "close_raw" in panel.fields:
+        return (
+            "close differs from close_raw: a level of prices adjusted backwards (close, close*volume, close/close_raw) "
+            "knows later splits and dividends; ratios of adjusted prices, returns and close_raw do not"
+        )
     return (
         "no close_raw: if these prices are adjusted backwards, a price level (close, close*volume) knows later "
         "splits and dividends; ratios and returns do not"
     )
+
+
+def maybe_adjusted(panel: Panel) -> bool:
+    """Tell whether the prices may be adjusted backwards: unless the file shows that every close is the quoted one."""
+    quoted = panel.fields.get("close_raw")
+    return quoted is None or not np.allclose(panel.fields["close"], quoted, rtol=1e-9, atol=0.0, equal_nan=True)
 
 
 def bad_ticks(panel: Panel) -> str:

@@ -48,7 +48,7 @@ def market_server(evaluator: Evaluator) -> MCPServer:
         """Return the size and span of the search window, and how many names are present."""
         window = evaluator.windows.search
         present = window.cut(evaluator.panel.universe).sum(axis=1)
-        told = [window.told(note) for note in evaluator.panel.notes]
+        told = list(evaluator.panel.stamps)  # other notes may tell of days and names after the window
         return {
             "window": window.record(),
             "names": len(_names(evaluator)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -285,7 +287,39 @@ def test_quoted_prices_can_be_adjusted_by_the_factor_of_the_file(tmp_path: Path)
     path = write(tmp_path, *(f"{row},0.5" for row in GOOD), header=f"{HEADER},adj_factor")
     panel = load_panel(PanelSource(path, derive={"prices": "adj_factor"}))
     assert (panel.fields["close"][0, 0], panel.fields["close_raw"][0, 0]) == (5.25, 10.5)
-    assert panel.notes == ("prices: adj_factor",)
+    assert panel.stamps == ("prices: adj_factor",)
+    assert panel.notes[1].startswith("close differs from close_raw: a level of prices adjusted backwards (close,")
+    assert len(panel.notes) == 2
+    assert "adj_factor" not in panel.fields
+
+
+def test_an_amount_is_of_the_quoted_close(tmp_path: Path) -> None:
+    path = write(tmp_path, *(f"{row},0.5" for row in GOOD), header=f"{HEADER},adj_factor")
+    panel = load_panel(PanelSource(path, derive={"amount": "close*volume", "prices": "adj_factor"}))
+    assert panel.fields["amount"][0, 1] == 20.5 * 200
+    assert panel.stamps == ("prices: adj_factor", "amount: close_raw*volume")
+
+
+def test_prices_are_taken_for_adjusted_backwards_unless_every_close_is_the_quoted_one(tmp_path: Path) -> None:
+    unknown = load_panel(PanelSource(write(tmp_path, *GOOD)))
+    assert unknown.back_adjusted
+    assert unknown.rows(0, 1).back_adjusted
+    assert pickle.loads(pickle.dumps(unknown)).back_adjusted
+    assert unknown.digest == replace(unknown, back_adjusted=False).digest
+    same = [f"{row},{row.split(',')[5]}" for row in GOOD]
+    quoted = load_panel(PanelSource(write(tmp_path, *same, header=f"{HEADER},close_raw")))
+    assert not quoted.back_adjusted
+    assert not [note for note in quoted.notes if "close_raw" in note]
+    differs = load_panel(PanelSource(write(tmp_path, f"{GOOD[0]},1", *same[1:], header=f"{HEADER},close_raw")))
+    assert differs.back_adjusted
+    assert [note for note in differs.notes if note.startswith("close differs from close_raw")]
+
+
+def test_a_stamp_is_told_apart_from_what_the_loader_saw(tmp_path: Path) -> None:
+    rows = [f"{row},x" for row in GOOD]
+    panel = load_panel(PanelSource(write(tmp_path, *rows, header=f"{HEADER},amount"), derive={"vwap": "typical"}))
+    assert "amount: column ignored, it holds text" in panel.notes
+    assert panel.stamps == ("vwap: typical",)
 
 
 @pytest.mark.parametrize(

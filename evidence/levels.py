@@ -1,0 +1,149 @@
+"""Whether a factor reads the level of prices that were adjusted backwards.
+
+Such a level is the quoted price times every later split and dividend factor: it knows the future, a ratio of two of
+them does not. The test multiplies all adjusted prices of each name by a constant of its own and asks whether the
+factor still orders the names as before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import Engine, Expression, row_rank_correlation
+from ..market import Panel
+from .windows import Window
+
+SEED = 20_080_917
+DAYS = 500
+"""Rows on which a factor is tried; one that looks further back is tried on more of the window."""
+SPARE_DAYS = 60
+CACHE_BYTES = 32 << 20
+SAME_ORDER = 0.999
+"""Least mean daily rank correlation: float32 may turn two names that are equal but for rounding."""
+NEAR = 0.03
+"""Mean log distance within which a price belongs to the adjusted ones, where no quoted close tells."""
+PRICES = ("open", "high", "low", "close")
+READS = (
+    "reads the level of back-adjusted prices, which know later splits and dividends: use close_raw for a level, "
+    "or a ratio of prices (close / delay(close, 5))"
+)
+UNSHOWN = (
+    "orders no names on the last {days} days of search, so that it cannot be shown not to read the level of "
+    "back-adjusted prices"
+)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Tries factors on the last rows of a window, as they are and with other price levels."""
+
+    panel: Panel
+    window: Window
+
+    def objection(self, expression: Expression) -> str:
+        """Return why a factor may know later splits and dividends; nothing if it is shown not to.
+
+        Raises
+        ------
+        FactorError
+            The panel lacks what the factor reads.
+        """
+        if not self.panel.back_adjusted or not expression.fields & self._usual.moved:
+            return ""
+        enough = self._usual.days >= expression.warmup + SPARE_DAYS
+        return (self._usual if enough else self._pair(expression.warmup + SPARE_DAYS)).objection(expression)
+
+    @cached_property
+    def _usual(self) -> Pair:
+        return self._pair(DAYS)
+
+    def _pair(self, days: int) -> Pair:
+        part = self.panel.rows(max(self.window.stop - days, self.window.start), self.window.stop)
+        other = rescaled(part)
+        moved = frozenset(name for name in part.fields if other.fields[name] is not part.fields[name])
+        return Pair(Engine(part, cache_bytes=CACHE_BYTES), Engine(other, cache_bytes=CACHE_BYTES), moved)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two engines on the same days and names; `moved` are the fields whose level differs between them."""
+
+    plain: Engine
+    scaled: Engine
+    moved: frozenset[str]
+
+    @property
+    def days(self) -> int:
+        """Return the number of rows."""
+        return self.plain.panel.days
+
+    def objection(self, expression: Expression) -> str:
+        """Return what a factor does not keep: which cells are missing, or the order of the names."""
+        before, after = (engine.evaluate([expression])[0] for engine in (self.plain, self.scaled))
+        if not np.array_equal(np.isnan(before), np.isnan(after)):
+            return READS
+        likeness = order_kept(before, after)
+        if likeness is None:
+            return UNSHOWN.format(days=self.days)
+        return "" if likeness >= SAME_ORDER else READS
+
+
+def order_kept(before: NDArray[np.float32], after: NDArray[np.float32]) -> float | None:
+    """Return the mean daily rank correlation of two frames `[T, N]`; None where neither orders names on any day.
+
+    A day on which both frames hold one value for all names, or fewer than two names, does not count; a day on which
+    only one of them orders names counts as 0.
+    """
+    ordered = orders_names(before) | orders_names(after)
+    if not ordered.any():
+        return None
+    return float(np.nan_to_num(row_rank_correlation(before, after, min_names=2)[ordered]).mean())
+
+
+def orders_names(values: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return the days `[T]` that hold at least two different values."""
+    differ: NDArray[np.bool_] = np.fmax.reduce(values, axis=1) > np.fmin.reduce(values, axis=1)
+    return differ
+
+
+def rescaled(panel: Panel) -> Panel:
+    """Return the panel with the adjusted prices of each name multiplied by a constant of its own.
+
+    The constants are lognormal with deviation 1, rounded to powers of two: multiplying by them is exact, so that a
+    ratio of prices keeps its very bits and no rounding is taken for a level. A column named after the adjustment
+    itself (adj_factor, adj_close) gets constants apart from the prices': it may not stand against them either.
+    """
+    rng = np.random.default_rng(SEED)
+    constant, apart = (np.exp2(np.rint(rng.normal(0.0, 1.0 / np.log(2.0), panel.names))) for _ in range(2))
+    fields = dict(panel.fields)
+    fields |= {name: fields[name] * constant for name in adjusted_fields(panel)}
+    fields |= {name: fields[name] * apart for name in fields if name.startswith("adj")}
+    return replace(panel, fields=fields)
+
+
+def adjusted_fields(panel: Panel) -> list[str]:
+    """Return the fields that carry the adjustment: the prices, and vwap and amount if they are made of them."""
+    fields = panel.fields
+    per_share: dict[str, NDArray[np.float64]] = {name: fields[name] for name in ("vwap",) if name in fields}
+    if "amount" in fields:
+        volume = np.where(fields["volume"] > 0, fields["volume"], np.nan)
+        per_share["amount"] = fields["amount"] / volume
+    return [*PRICES, *(name for name, price in per_share.items() if is_adjusted(price, panel))]
+
+
+def is_adjusted(price: NDArray[np.float64], panel: Panel) -> bool:
+    """Tell whether a price per share lies at least as near to the adjusted close as to the quoted one."""
+    far = distance(price, panel.fields["close"])
+    return far <= (distance(price, panel.fields["close_raw"]) if "close_raw" in panel.fields else NEAR)
+
+
+def distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return the mean absolute log ratio of two prices; infinite where they share no cell."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gaps = np.abs(np.log(a / b))
+    known = gaps[np.isfinite(gaps)]
+    return float(known.mean()) if known.size else float("inf")
