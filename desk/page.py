@@ -182,7 +182,7 @@ def _power(power: Mapping[str, Any]) -> Facts:
         return []
     likely = power.get("rank_ic_likely")
     return [
-        ("smallest provable RankIC", number(power.get("rank_ic_provable"), 4)),
+        ("smallest measured RankIC proven", number(power.get("rank_ic_provable"), 4)),
         *([("true RankIC accepted 4 times in 5", number(likely, 4))] if likely is not None else []),
         ("t required", number(power.get("t_required"), 2)),
         ("p required", chance(power.get("p_required"))),

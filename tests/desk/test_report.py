@@ -208,7 +208,7 @@ def test_power_shows_both_strengths_and_the_sentence_of_the_results(finished: Ru
     results = example.results()
     results["power"]["sentence"] = "The sentence of the results."
     said = part(html(finished(results)), "What could have been proven")
-    assert "smallest provable RankIC 0.0466" in said
+    assert "smallest measured RankIC proven 0.0466" in said
     assert "accepted 4 times in 5 0.0561" in said
     assert "The sentence of the results." in said
     del results["power"]["rank_ic_likely"]
