@@ -97,6 +97,8 @@ class Gate:
         """
         reasons = [
             Reason("parse", True, "parses, and its units fit"),
+            # Only what the evaluator scored comes here, and it scores nothing that reads a back-adjusted level; a set is
+            # a sum of ranks of such factors. Nothing that parses can read a later day.
             Reason("causal", True, f"reads the last {case.expression.warmup + 1} days and no later one"),
             self._complexity(case),
             self._support(case),

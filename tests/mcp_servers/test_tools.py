@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -79,6 +80,25 @@ def test_the_universe_is_that_of_the_search_window(call: Call, evaluator: Evalua
         present.sum(axis=1).min(),
         present.sum(axis=1).max(),
     )
+
+
+def test_no_tool_says_what_a_note_on_the_whole_panel_says(ledger: Ledger) -> None:
+    notes = (
+        "vwap: typical",
+        "bad ticks suspected: AAA and 16 more",
+        "synthetic market, seed 1, null: nothing is in it",
+    )
+    run = Lab.open(ledger, "run", replace(market().rows(0, 417), notes=notes), SMALL)
+
+    async def ask() -> list[dict[str, Any]]:
+        async with open_sessions({name: build_server(name, run.evaluator) for name in SERVERS}) as sessions:
+            scored = await sessions["evaluation"].call("score_factor", asked(run.evaluator, ONE))
+            assert scored["ok"]
+            return [scored, await sessions["market"].call("describe_universe", {})]
+
+    answers = asyncio.run(ask())
+    assert answers[1]["notes"] == ["vwap: typical"]
+    assert not [text for text in texts(answers) if "bad ticks" in text or "synthetic" in text]
 
 
 def test_a_preview_shows_the_last_search_days_of_names_that_were_there(call: Call, evaluator: Evaluator) -> None:

@@ -1,0 +1,149 @@
+"""A level of back-adjusted prices knows later splits and dividends: no factor that reads one is scored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from alphaloom.evidence.levels import READS, Levels, adjusted_fields, order_kept, rescaled
+from alphaloom.evidence.windows import Window
+from alphaloom.factors import parse
+from alphaloom.ledger import Ledger
+from alphaloom.market import Panel
+
+from .lab import KNOWN, SMALL, Lab, market
+
+LEVELS = (
+    "close", "close / close_raw", "close_raw / close", "rank(close)", "close * volume", "log(close)", "delta(close, 5)",
+    "close - open", "rank(vwap) + rank(returns)", "rank(ts_mean(open, 5))", "sign(close / close_raw - 0.9)",
+    "close / ts_mean(close_raw, 5)", "rank(high) + rank(close / open)",
+)  # fmt: skip
+SHARES = (
+    "close / delay(close, 5)", "returns", "close_raw", "close_raw * volume", "amount / volume", "(high - low) / close",
+    "ts_corr(close, volume, 20)", "delta(log(close), 5)", "ts_zscore(close, 30)", "ts_std(returns, 20)",
+    "vwap / close", "ts_rank(close, 20)", "ts_argmax(high, 20)", KNOWN,
+)  # fmt: skip
+
+NOTES = ("vwap: typical", "bad ticks suspected: AAA and 16 more", "synthetic market, seed 3")
+
+
+@cache
+def adjusted() -> Panel:
+    """Return a market as vendors give it: adjusted so that the last close is the quoted one."""
+    panel = market(3)
+    fields = dict(panel.fields)
+    rng = np.random.default_rng(5)
+    paid = np.cumsum(rng.random(panel.universe.shape) < 0.01, axis=0)
+    known = 0.97 ** (paid[-1] - paid)
+    fields |= {name: fields[name] * known for name in ("open", "high", "low", "close", "vwap")}
+    fields |= {"close_raw": panel.fields["close"], "amount": panel.fields["close"] * fields["volume"]}
+    return replace(panel, fields=fields, notes=NOTES, back_adjusted=True)
+
+
+@cache
+def levels(panel: Panel | None = None) -> Levels:
+    panel = panel or adjusted()
+    return Levels(panel, window(panel))
+
+
+def window(panel: Panel, start: int = 20, stop: int = 220) -> Window:
+    return Window("search", start, stop, str(panel.dates[start]), str(panel.dates[stop - 1]))
+
+
+@pytest.mark.parametrize("text", LEVELS)
+def test_a_level_of_adjusted_prices_is_objected_to(text: str) -> None:
+    assert levels().objection(parse(text)) == READS
+
+
+@pytest.mark.parametrize("text", SHARES)
+def test_ratios_returns_and_quoted_prices_pass(text: str) -> None:
+    assert levels().objection(parse(text)) == ""
+
+
+@pytest.mark.parametrize("text", LEVELS)
+def test_nothing_is_objected_to_where_prices_are_as_they_were(text: str) -> None:
+    panel = replace(adjusted(), back_adjusted=False)
+    assert Levels(panel, window(panel)).objection(parse(text)) == ""
+
+
+def test_what_later_prices_are_does_not_matter() -> None:
+    """The proof reads the search window only."""
+    panel = adjusted()
+    later = {
+        name: np.where(np.arange(panel.days)[:, None] < 220, values, np.nan) for name, values in panel.fields.items()
+    }
+    blind = replace(panel, fields=later)
+    assert adjusted_fields(blind.rows(20, 220)) == adjusted_fields(panel.rows(20, 220))
+    for text in ("rank(close)", "close / delay(close, 5)"):
+        assert Levels(blind, window(blind)).objection(parse(text)) == levels().objection(parse(text))
+
+
+def test_a_factor_that_orders_nothing_is_not_taken_for_shown() -> None:
+    assert "cannot be shown" in levels().objection(parse("ts_mean(close, 230) / close"))
+
+
+def test_a_factor_that_looks_far_back_is_tried_on_a_longer_part() -> None:
+    panel = replace(market(3, days=900), back_adjusted=True)
+    long = Levels(panel, window(panel, 0, 800))
+    assert long.objection(parse("ts_mean(close, 650) / close")) == ""
+    assert long.objection(parse("ts_mean(close, 650)")) == READS
+
+
+def test_a_factor_of_the_adjustment_is_a_level_that_may_not_stand_against_prices_either() -> None:
+    panel = adjusted()
+    factor = panel.fields["close"] / panel.fields["close_raw"]
+    given = levels(replace(panel, fields={**panel.fields, "adj_factor": factor, "adj_close": panel.fields["close"]}))
+    fields = tuple(given.panel.fields)
+    for text in ("adj_factor", "adj_close / close", "close / adj_factor"):
+        assert given.objection(parse(text, fields=fields)) == READS
+    assert given.objection(parse("adj_close / delay(adj_close, 5)", fields=fields)) == ""
+
+
+def test_vwap_and_amount_move_with_the_prices_that_they_are_made_of() -> None:
+    panel = adjusted()
+    assert adjusted_fields(panel) == ["open", "high", "low", "close", "vwap"]
+    close, volume = panel.fields["close"], panel.fields["volume"]
+    other = replace(panel, fields={**panel.fields, "vwap": panel.fields["close_raw"], "amount": close * volume})
+    assert adjusted_fields(other) == ["open", "high", "low", "close", "amount"]
+    nothing_quoted = {name: values for name, values in other.fields.items() if name != "close_raw"}
+    assert adjusted_fields(replace(other, fields=nothing_quoted)) == ["open", "high", "low", "close", "amount"]
+
+
+def test_rescaling_keeps_returns_and_every_ratio_to_the_bit() -> None:
+    panel = adjusted()
+    other = rescaled(panel)
+    assert other.fields["returns"] is panel.fields["returns"]
+    before, after = (each.fields["close"] / each.fields["open"] for each in (panel, other))
+    np.testing.assert_array_equal(before, after)
+    constant = other.fields["close"] / panel.fields["close"]
+    assert len(np.unique(constant[~np.isnan(constant)])) > 3
+    assert rescaled(panel) == other
+
+
+def test_a_day_that_only_one_side_orders_counts_against_it() -> None:
+    flat, rising = np.ones((1, 20), np.float32), np.arange(20, dtype=np.float32)[None]
+    assert order_kept(flat, flat) is None
+    assert order_kept(np.vstack([flat, rising]), np.vstack([flat, rising])) == 1.0
+    assert order_kept(np.vstack([flat, rising]), np.vstack([rising, rising])) == 0.5
+
+
+def test_a_level_is_refused_before_it_is_scored_and_only_doubted_on_a_plain_sheet(ledger: Ledger) -> None:
+    lab = Lab.open(ledger, "run", adjusted(), SMALL)
+    said = lab.propose("close / close_raw")
+    assert (said["ok"], said["stage"], said["errors"][0]["message"]) == (False, "causal", READS)
+    assert [attempt.stage for attempt in ledger.attempts("run")] == ["causal"]
+    assert not ledger.evaluations("run")
+    doubts = {doubt["code"]: doubt["message"] for doubt in lab.evaluator.score("close / close_raw")["warnings"]}
+    assert doubts["adjusted_level"] == READS
+    assert "adjusted_level" not in {doubt["code"] for doubt in lab.evaluator.score(KNOWN)["warnings"]}
+    assert lab.propose(KNOWN)["ok"]
+
+
+def test_an_agent_is_told_derivations_and_no_other_note_on_the_data(ledger: Ledger) -> None:
+    lab = Lab.open(ledger, "run", adjusted(), SMALL)
+    told = [doubt["message"] for doubt in lab.propose(KNOWN)["sheet"]["warnings"] if doubt["code"] == "data"]
+    shown = [doubt["message"] for doubt in lab.evaluator.score(KNOWN)["warnings"] if doubt["code"] == "data"]
+    assert (told, shown) == (["vwap: typical"], list(NOTES))
