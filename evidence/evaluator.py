@@ -248,10 +248,8 @@ class Evaluator:
 
     def _facts(self, row: Evaluation) -> dict[str, Any]:
         sheet = {key: value for key, value in row.sheet.items() if key not in {"weaknesses", "merit", "fields"}}
-        window = self.windows.search
         stamps = self.panel.stamps  # other notes on the data tell of the whole panel
-        told = [doubt for doubt in sheet["warnings"] if doubt["code"] != "data" or doubt["message"] in stamps]
-        sheet["warnings"] = [{**doubt, "message": window.told(doubt["message"])} for doubt in told]
+        sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in stamps]
         expression = self.read(row.text)
         return {
             "id": row.factor_id,

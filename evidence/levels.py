@@ -101,6 +101,8 @@ def order_kept(before: NDArray[np.float32], after: NDArray[np.float32]) -> float
     ordered = orders_names(before) | orders_names(after)
     if not ordered.any():
         return None
+    if np.array_equal(before, after, equal_nan=True):  # as for every plain ratio; saves the sorting
+        return 1.0
     return float(np.nan_to_num(row_rank_correlation(before, after, min_names=2)[ordered]).mean())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,7 +14,6 @@ from .errors import BoundaryConflict, TooFewDays
 from .settings import WindowSettings
 
 Kind = TypeVar("Kind", bound=np.generic)
-ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 HORIZONS = (1, 2, 3, 5, 10, 20)
 """Days of the labels of the decay curve; the largest one sets the embargo."""
 
@@ -38,11 +36,6 @@ class Window:
     def cut(self, frame: NDArray[Kind]) -> NDArray[Kind]:
         """Return the rows of a `[T, N]` frame that lie inside."""
         return frame[self.start : self.stop]
-
-    def told(self, note: str) -> str:
-        """Return a note on the data as it may be told to who sees this window: one that names a later day is cut short."""
-        later = any(day > self.last_day for day in ISO_DAY.findall(note))
-        return note.partition(":")[0] if later else note
 
     def record(self) -> dict[str, object]:
         """Return what a report prints."""
