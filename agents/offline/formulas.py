@@ -16,7 +16,9 @@ LARGEST = 16
 DEEPEST = 7
 MOST_NUMBERS = 6
 TRIES = 60
+DRAWS = 80
 WEAK_T = 1.5
+STRONG_T = 5.0
 DIRECTED_SHARE = 0.3
 ELITE_SHARE = 0.2
 DECAY = 0.6
@@ -107,13 +109,22 @@ def _climb(context: Context, nest: Nest) -> None:
     """Offer changes of the best formulas; skeletons and sampled formulas where there is nothing worth changing."""
     own = _parents(nest, [*context.rows("branch", "parents"), *context.rows("record", "cited")])
     elite = _parents(nest, context.rows("record", "elite"))
-    best = abs(own[0].t) if own else 0.0
-    bred = context.count if best >= WEAK_T else context.count // 2 if own and context.step > 0 else 0
+    bred = _share(context, abs(own[0].t) if own else 0.0)
     breeder = Breeder(context, nest, own, elite)
     for _ in range(TRIES * context.count):
         if len(nest.kept) >= bred:
             return
         breeder.breed()
+
+
+def _share(context: Context, best: float) -> int:
+    """Return how many formulas to breed: a survey maps first, and breeds only what luck cannot explain."""
+    mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
+    if mechanism is not None and mechanism.survey and not context.rows("record", "cited"):
+        return context.count // 2 if best >= STRONG_T else 0
+    if best >= WEAK_T:
+        return context.count
+    return context.count // 2 if best > 0 and context.step > 0 else 0
 
 
 @dataclass(frozen=True)
@@ -208,6 +219,6 @@ def _skeletons(context: Context, mechanism: Mechanism) -> Iterator[tuple[str, st
     """Yield draws of the mechanism's skeletons, each once before any comes again."""
     names = [name for name in mechanism.fields if name in context.fields]
     said = f"a skeleton of {mechanism.id}: {mechanism.statement}"
-    for _ in range(6):
+    for _ in range(max(6, DRAWS // len(mechanism.skeletons))):
         for index in context.rng.permutation(len(mechanism.skeletons)):
             yield draw(mechanism.skeletons[int(index)], names, context.rng), said

@@ -14,7 +14,7 @@ PROMISING_T = 2.5
 UNLIKE = 0.6
 TIRING = 1.0
 """What each earlier hypothesis of a mechanism takes from the |t| of its formulas when follow-ups are chosen."""
-SURVEYS = 0.5
+SURVEYS = 0.8
 MOST_FIELDS = 20
 
 

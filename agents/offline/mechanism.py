@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 import yaml
 
+from ...factors import OPERATORS
+
 WINDOWS = {
     "lag": (1, 2, 3, 5),
     "short": (3, 5, 8, 10),
     "mid": (15, 20, 30, 40),
     "long": (60, 90, 120, 180),
-    "any": (3, 5, 10, 20, 40, 60, 120),
+    "any": (5, 10, 20, 30, 40, 60),
 }
+STEERED = {"window", "min_periods", "ddof"}
 PRICES = ("close", "open", "high", "low", "vwap")
 ACTIVITY = ("volume", "amount")
-SLOT = re.compile(r"\{(lag|short|mid|long|any|price|activity)(\d?)\}")
+OPERATOR_SLOTS = ("shape", "level", "pair")
+SLOT = re.compile(r"\{(lag|short|mid|long|any|price|activity|shape|level|pair)(\d?)\}")
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,22 @@ def draw(skeleton: str, names: Collection[str], rng: np.random.Generator) -> str
     return SLOT.sub(fill, skeleton)
 
 
+@cache
+def operators(kind: str) -> tuple[str, ...]:
+    """Return the time-series operators of a kind, from the language's own table.
+
+    shape: of one series, whatever its scale; level: of one series, in its units; pair: of two series.
+    """
+    known = [o for o in OPERATORS.values() if o.family == "time series" and {a.name for a in o.numbers} <= STEERED]
+    if kind == "pair":
+        return tuple(o.name for o in known if len(o.nodes) == 2)
+    wanted = {"shape": ("even", "odd", "order"), "level": ("linear", "absolute", "mirror")}[kind]
+    return tuple(o.name for o in known if len(o.nodes) == 1 and o.scaling and o.scaling[0] in wanted)
+
+
 def _choices(kind: str, names: Collection[str]) -> list[str]:
+    if kind in OPERATOR_SLOTS:
+        return list(operators(kind))
     if kind in WINDOWS:
         return [str(window) for window in WINDOWS[kind]]
     listed = PRICES if kind == "price" else ACTIVITY

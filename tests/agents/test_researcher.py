@@ -32,7 +32,8 @@ def row(text: str, t: float, **more: Any) -> dict[str, Any]:
 
 
 def factor_context(parents: list[dict[str, Any]], task: str = "factor", **parts: Any) -> dict[str, Any]:
-    body = {"hypothesis": hypothesis(fields=list(FIELDS), direction=1), "record": RECORD}
+    said = hypothesis(fields=list(FIELDS), direction=1, mechanism=parts.pop("mechanism", "attention"))
+    body = {"hypothesis": said, "record": RECORD}
     branch = {"parents": parents, "critique": parts.pop("critique", None), "refused": parts.pop("refused", [])}
     return context(task, **body | {"branch": branch, "request": {"count": 4, "step": 1}} | parts)
 
@@ -114,6 +115,13 @@ def test_a_critique_steers_the_changes(operator: str, expected: tuple[str, ...])
     ]
     assert changed
     assert all(any(mark in candidate["text"] for mark in expected) for candidate in changed)
+
+
+def test_a_survey_maps_before_it_breeds() -> None:
+    weak = ask(factor_context([row("ts_corr(close, volume, 20)", 3.0)], mechanism="survey_joint_shapes"), 3)
+    assert not any("t 3.0" in candidate["rationale"] for candidate in weak["candidates"])
+    strong = ask(factor_context([row("ts_corr(close, volume, 20)", 6.0)], mechanism="survey_joint_shapes"), 3)
+    assert sum("t 6.0" in candidate["rationale"] for candidate in strong["candidates"]) == 2
 
 
 def test_a_child_of_a_parent_with_the_wrong_sign_is_turned() -> None:
