@@ -14,6 +14,7 @@ from ..factors import explain
 from ..ledger import VerdictRow
 from .alignment import Claim
 from .evaluator import Evaluator
+from .gate import PAID
 from .labels import unlabelled
 from .overfitting import pbo
 from .redundancy import closest
@@ -56,7 +57,8 @@ class Dossier:
         evaluator, entries = self.evaluator, self.entries()
         key = evaluator.windows.key(evaluator.windows.selection)
         past = evaluator.ledger.overlapping_trials(key)
-        own = [trial for trial in past if trial.run == evaluator.run]
+        paid = {event.key for event in evaluator.ledger.events(evaluator.run, PAID)}
+        own = [one for one in past if one.run == evaluator.run or (one.window == key and str(one.number) in paid)]
         elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.prior(key))
         told = {row.metrics["trial"] for row in self.verdicts.values()} - {None}
         return {

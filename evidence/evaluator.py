@@ -134,10 +134,10 @@ class Evaluator:
         return frozenset(noted[0].body) if noted else None
 
     def library(self) -> list[LibraryRow]:
-        """Return the library as this run sees it: what it held at the start, and what the run added."""
-        held = self._at_start
-        rows = self.ledger.library()
-        return [row for row in rows if held is None or row.factor_id in held or row.run == self.run]
+        """Return the library as this run sees it: what it held at the start, and what the run itself accepted."""
+        rows, held = self.ledger.library(), self._at_start
+        own = {row.factor_id for row in self.ledger.verdicts(self.run) if row.verdict == "accepted"}
+        return [row for row in rows if held is None or row.factor_id in held | own]
 
     def known(self) -> list[Known]:
         """Return what is not new: the published factors and the workspace's library."""

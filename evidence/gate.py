@@ -187,8 +187,7 @@ class Gate:
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
         key, question = self.windows.key(self.windows.selection), self._question(case)
         known = self._earlier_look(case.expression.id, question)
-        unpaid = known is None or (known.run != self.run and known.outcome is None)
-        if unpaid and around.trials_left <= 0:
+        if not self._is_paid(known) and around.trials_left <= 0:
             raise trials_spent()
         trial = self.ledger.open_trial(Look(self.run, case.expression.id, key, self.settings.prior_trials, question))
         if trial.outcome is None:
@@ -196,6 +195,13 @@ class Gate:
                 self.ledger.record_event(self.run, PAID, str(trial.number), {"subject": trial.subject})
             trial = self.ledger.close_trial(trial.id, self._look(case, around, trial))
         return self._verdict(trial, reasons)
+
+    def _is_paid(self, known: Trial | None) -> bool:
+        """Tell whether a look costs this run nothing more: taken by anybody, opened by it, or charged to it."""
+        if known is None:
+            return False
+        charged = {event.key for event in self.ledger.events(self.run, PAID)}
+        return known.outcome is not None or known.run == self.run or str(known.number) in charged
 
     def _earlier_look(self, subject: str, question: str) -> Trial | None:
         """Return the trial that asked the same of this window for this factor, also one that a crash cut short."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 
-from alphaloom.evidence import Dossier, Meter
+from alphaloom.evidence import Budget, Dossier, Meter
+from alphaloom.evidence.settings import CostSettings
 from alphaloom.evidence.significance import lond_level
 from alphaloom.factors import parse
 from alphaloom.ledger import canonical_json
 from alphaloom.market import Panel
 
-from .lab import KNOWN, Lab, market
+from .lab import KNOWN, SMALL, WIDE, Crash, Lab, dying, market
 
 Make = Callable[..., Lab]
 JUNK = ("rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)", "ts_rsquare(cap / volume, 21)")
@@ -77,19 +81,28 @@ def test_the_power_sentence_says_what_could_have_been_proven(dossier: Dossier) -
     power = dossier.power()
     assert power["p_required"] == pytest.approx(lond_level(3, 1), rel=1e-8)
     assert power["days"] == dossier.evaluator.windows.selection.days - 6
-    assert power["sentence"].startswith(f"After 2 trials, {power['days']} selection days can prove a mean RankIC of 0.")
+    assert power["rank_ic_likely"] > power["rank_ic_provable"] > 0
+    sheets = [row.sheet for row in dossier.evaluator.rows.values()]
+    error = np.median([abs(sheet["rank_ic"] / sheet["t"]) * np.sqrt(sheet["days"] / power["days"]) for sheet in sheets])
+    assert power["rank_ic_provable"] == pytest.approx(power["t_required"] * error, rel=1e-6)
+    assert power["rank_ic_likely"] == pytest.approx((power["t_required"] + norm.ppf(0.8)) * error, rel=1e-4)
+    assert power["sentence"] == (
+        f"After 2 trials, {power['days']} selection days prove a factor whose RankIC there is measured at "
+        f"{power['rank_ic_provable']:.3f} or more; one whose true RankIC is {power['rank_ic_likely']:.3f} would be "
+        "accepted four times in five, a fainter one seldom."
+    )
 
 
 def test_an_empty_run_has_a_dossier(lab: Make) -> None:
     record = Dossier(lab().evaluator).record()
     assert (record["accepted"], record["rejected"], record["overfitting"]) == ([], [], None)
-    assert record["power"]["rank_ic_provable"] is None
-    assert "unknown, since nothing was scored" in record["power"]["sentence"]
+    assert (record["power"]["rank_ic_provable"], record["power"]["rank_ic_likely"]) == (None, None)
+    assert "unknown, since no score has a t" in record["power"]["sentence"]
 
 
 def test_a_set_is_an_entry_with_members(lab: Make) -> None:
     run = lab()
-    members = [run.scored(text) for text in JUNK]
+    members = sorted(run.scored(text) for text in JUNK)
     verdict = run.evaluator.submit_set(members)
     entry = next(entry for each in Dossier(run.evaluator).entries().values() for entry in each if entry["members"])
     assert (entry["id"], entry["members"], entry["hypothesis"]["mechanism"]) == (verdict.factor_id, members, "set")
@@ -153,3 +166,91 @@ def test_data_and_windows_are_stated(dossier: Dossier) -> None:
     windows = dossier.evaluator.windows
     assert record["windows"]["sealed"] == windows.sealed.record()
     assert (record["windows"]["embargo_days"], record["windows"]["horizon_days"]) == (21, 5)
+
+
+def test_the_rules_of_a_run_are_stated(lab: Make) -> None:
+    stated = Dossier(lab(level=0.02, budget=Budget(evaluations=7, trials=3)).evaluator).record()["settings"]
+    assert stated["budget"] == {"evaluations": 7, "trials": 3}
+    assert (stated["evidence"]["level"], stated["evidence"]["max_redundancy"]) == (0.02, SMALL.max_redundancy)
+    json.dumps(stated, allow_nan=False)
+
+
+def test_a_look_of_another_run_is_told_as_reused(lab: Make) -> None:
+    lab("first").judged(JUNK[0])
+    second = lab("second")
+    second.judged(JUNK[0])
+    second.judged(JUNK[1])
+    record = Dossier(second.evaluator).record()
+    assert (record["trials"], record["looks_reused"], record["prior_trials"]) == (1, 1, 1)
+
+
+def test_a_look_that_was_paid_is_neither_reused_nor_counted_twice(lab: Make) -> None:
+    first = lab("first")
+    name = first.scored(JUNK[0])
+    with pytest.raises(Crash):
+        dying(first).evaluator.submit([name])
+    second = lab("second")
+    second.judged(JUNK[0])
+    record = Dossier(second.evaluator).record()
+    assert (record["trials"], record["looks_reused"], record["prior_trials"]) == (1, 0, 0)
+
+
+def test_declared_looks_stay_in_what_is_told(lab: Make) -> None:
+    lab("first", prior_trials=5).judged(JUNK[0])
+    record = Dossier(lab("second").evaluator).record()
+    assert (record["prior_trials"], record["power"]["trials"]) == (6, 6)
+    assert record["power"]["p_required"] == pytest.approx(lond_level(7, 0), rel=1e-8)
+
+
+def test_windows_that_an_earlier_campaign_fixed_are_said(lab: Make) -> None:
+    other = WIDE.model_copy(update={"search": 0.45})
+    codes = [
+        [warning["code"] for warning in Dossier(run.evaluator).record()["warnings"]].count("windows")
+        for run in (lab("first"), lab("same"), lab("inherits", windows=other))
+    ]
+    assert codes == [0, 0, 1]
+
+
+def test_on_noise_the_best_of_one_half_is_below_the_median_on_the_other_half_the_time(
+    lab: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = lab(panel=market(1, nothing=True), costs=CostSettings(bps_per_side=0, borrow_bps_per_year=0))
+    for number in range(20, 30):
+        run.scored(f"ts_kurt(high / low, {number})")
+    rng, found = np.random.default_rng(3), []
+    noise = lambda self, expression: rng.standard_normal(self.panel.universe.shape).astype(np.float32)
+    monkeypatch.setattr(type(run.evaluator), "values", noise)
+    for _ in range(40):
+        said = Dossier(run.evaluator).overfitting()
+        assert said is not None
+        found.append(said["probability"])
+    assert np.mean(found) == pytest.approx(0.5, abs=0.1)
+
+
+def test_overfitting_is_of_single_factors_as_they_were_claimed(lab: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = lab()
+    against = {text: -run.direction(text) for text in JUNK}
+    members = [run.scored(text, direction=against[text]) for text in JUNK]
+    run.evaluator.submit_set(members)
+    held: list[int | None] = []
+    plain = type(run.evaluator.scorer).score
+
+    def noted(self: Any, values: Any, window: Any, sign: int | None = None) -> Any:
+        held.append(sign)
+        return plain(self, values, window, sign)
+
+    monkeypatch.setattr(type(run.evaluator.scorer), "score", noted)
+    said = Dossier(run.evaluator).overfitting()
+    assert said is not None
+    assert said["candidates"] == 3  # the set is none of them
+    assert held == [against[text] for text in sorted(JUNK, key=lambda text: parse(text).id)]
+
+
+def test_fewer_than_two_factors_that_vary_have_no_overfitting(lab: Make) -> None:
+    run = lab()
+    run.scored(JUNK[0])
+    run.scored("rank(close - close)", direction=1)
+    assert len(run.evaluator.rows) == 2
+    assert Dossier(run.evaluator).overfitting() is None
+    run.scored(JUNK[1])
+    assert (Dossier(run.evaluator).overfitting() or {})["candidates"] == 2

@@ -13,8 +13,9 @@ from alphaloom.evidence import Bench, Budget, EvidenceSettings, Proposal, recall
 from alphaloom.evidence.errors import EvidenceError, TooFewDays
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Ledger, LedgerConflict
+from alphaloom.market import Panel
 
-from .lab import Lab, claim_of, market
+from .lab import KNOWN, Lab, claim_of, market
 
 Make = Callable[..., Lab]
 ONE, TWO = "rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)"
@@ -164,3 +165,18 @@ def test_a_selection_window_too_short_for_the_horizon_is_refused_at_once(ledger:
     assert (
         Bench.set_up(panel, ledger, asked.model_copy(update={"horizon_days": 5}), "small").windows.selection.days == 59
     )
+
+
+def test_what_other_runs_accept_meanwhile_changes_nothing(lab: Make, planted: Panel) -> None:
+    run, other = lab("run", panel=planted), lab("other", panel=planted)
+    for each in (run, other):
+        each.evaluator.begin()
+    near = KNOWN.replace("17", "18")
+    assert other.judged(KNOWN).word == "accepted"
+    assert run.propose(near, "k")["ok"]
+    assert run.evaluator.library_values() == {}
+    assert [row.factor_id for row in other.evaluator.library()] == [row.factor_id for row in run.ledger.library()]
+    assert lab("run", panel=planted).evaluator.library() == []  # and nothing after a restart
+    assert not lab("later", panel=planted).propose(near)["ok"]
+    assert run.judged(KNOWN).word == "accepted"  # now it is the run's own, whoever brought it
+    assert not run.propose(KNOWN.replace("17", "16"))["ok"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +12,12 @@ import pytest
 
 from alphaloom.evidence import Budget
 from alphaloom.evidence.errors import EvidenceError, TrialsSpent, UnknownFactor
+from alphaloom.evidence.gate import LEAST_DAYS, PAID
+from alphaloom.evidence.settings import CostSettings
 from alphaloom.evidence.significance import lond_level
 from alphaloom.evidence.verdict import Verdict
 from alphaloom.factors import parse
+from alphaloom.ledger import Look
 from alphaloom.market import Panel
 
 from .lab import KNOWN, SMALL, Crash, Lab, clock, dying, engine, market, scorer, steps
@@ -37,7 +40,7 @@ def test_a_strong_planted_factor_is_accepted(lab: Make, planted: Panel) -> None:
     verdict = run.judged(KNOWN)
     assert verdict.word == "accepted"
     assert list(steps(verdict)) == [
-        "parse", "causal", "complexity", "originality", "redundancy", "alignment", "statistics"
+        "parse", "causal", "complexity", "support", "originality", "redundancy", "alignment", "statistics"
     ]  # fmt: skip
     assert [row.factor_id for row in run.ledger.library()] == [verdict.factor_id]
     assert verdict.selection is not None
@@ -123,6 +126,84 @@ def test_a_look_cut_short_is_finished_even_when_no_trial_is_left(lab: Make) -> N
     assert lab(budget=budget).evaluator.submit([name])[0].trial == 1
 
 
+def test_a_look_that_another_run_never_took_is_paid_by_the_one_that_takes_it(lab: Make) -> None:
+    first = lab("first")
+    name = first.scored(JUNK[0])
+    with pytest.raises(Crash):
+        dying(first).evaluator.submit([name])
+    poor = lab("poor", budget=Budget(trials=0))
+    with pytest.raises(TrialsSpent):
+        poor.judged(JUNK[0])
+    assert first.trials() == [None]
+    second = lab("second", budget=Budget(trials=1))
+    second.scored(JUNK[0])
+    with pytest.raises(Crash):
+        dying(second).evaluator.submit([name])
+    assert second.evaluator.trials_left() == 0
+    again = lab("second", budget=Budget(trials=1))  # it has paid, and may look after its own restart
+    assert again.evaluator.submit([name])[0].trial == 1
+    assert [event.body["subject"] for event in again.ledger.events("second", PAID)] == [name]
+    assert (again.evaluator.trials_spent(), len(again.trials())) == (1, 1)
+    third = lab("third", budget=Budget(trials=0))
+    assert third.judged(JUNK[0]).trial == 1  # what was taken is told for nothing
+    assert third.evaluator.trials_spent() == 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"horizon_days": 3},
+        {"returns": "raw"},
+        {"level": 0.01},
+        {"watch_p": 0.2},
+        {"costs": CostSettings(bps_per_side=1)},
+    ],
+)
+def test_the_same_formula_under_another_question_is_another_look(lab: Make, asked: dict[str, Any]) -> None:
+    first = lab("first").judged(JUNK[0])
+    other = lab("second", **asked)
+    second = other.judged(JUNK[0], horizon_days=asked.get("horizon_days", 5))
+    assert (first.trial, second.trial, len(other.trials())) == (1, 2, 2)
+    mine = second.selection or {}
+    assert mine["level"] == pytest.approx(lond_level(2, 0, asked.get("level", 0.05)), rel=1e-5)
+    assert mine["horizon_days"] == asked.get("horizon_days", 5)
+    same = (
+        mine["rank_ic"] == (first.selection or {})["rank_ic"],
+        mine["net_sharpe"] == (first.selection or {})["net_sharpe"],
+    )
+    assert same == ("horizon_days" not in asked and "returns" not in asked, not {"horizon_days", "costs"} & set(asked))
+    assert lab("third", **asked).evaluator.trials_spent() == 0
+    assert lab("fourth").judged(JUNK[0]) == first
+
+
+def changed_from(row: int) -> Panel:
+    """Return the market with other volumes from a row on."""
+    panel = market()
+    volume = np.array(panel.fields["volume"])
+    volume[row:] *= np.linspace(1.0, 2.0, panel.names)
+    return replace(panel, fields={**panel.fields, "volume": volume})
+
+
+def test_other_data_before_the_end_of_selection_make_another_look_and_later_data_none(lab: Make) -> None:
+    run = lab("first")
+    first = run.judged(JUNK[0])
+    selection = run.evaluator.windows.selection
+    later = lab("later", panel=changed_from(selection.stop))
+    assert (later.judged(JUNK[0]), later.evaluator.trials_spent()) == (first, 0)
+    corrected = lab("corrected", panel=changed_from(selection.stop - 30)).judged(JUNK[0])
+    assert (corrected.trial, len(run.trials())) == (2, 2)
+    assert (corrected.selection or {})["rank_ic"] != (first.selection or {})["rank_ic"]
+
+
+def test_appended_days_change_no_look(lab: Make) -> None:
+    run = lab("first", panel=market().rows(0, 410))
+    first = run.judged(JUNK[0])
+    grown = lab("grown", panel=market())
+    assert grown.evaluator.windows.selection.last_day == run.evaluator.windows.selection.last_day
+    assert grown.judged(JUNK[0]) == first
+    assert (len(grown.trials()), grown.evaluator.trials_spent()) == (1, 0)
+
+
 def test_each_look_lowers_the_level_and_the_same_factor_looks_once(lab: Make) -> None:
     run = lab()
     verdicts = [run.judged(text) for text in JUNK[:3]]
@@ -139,6 +220,25 @@ def test_a_discovery_raises_the_level_of_later_looks(lab: Make, planted: Panel) 
     assert run.judged(KNOWN).word == "accepted"
     later = run.judged(JUNK[0]).selection or {}
     assert (later["discoveries_before"], later["level"]) == (1, pytest.approx(lond_level(2, 1), rel=1e-5))
+
+
+def test_discoveries_are_those_of_looks_opened_before(lab: Make) -> None:
+    """A number says how much came before on shared names, so that an earlier look may bear a larger one."""
+    run = lab()
+    key = run.evaluator.windows.key(run.evaluator.windows.selection)
+    apart, across = replace(key, names=("ZZZ",)), replace(key, names=("ZZZ", key.names[0]))
+    for number in range(4):
+        run.ledger.open_trial(Look("run", f"f{number}", apart))
+    found = run.ledger.open_trial(Look("run", "found", across))
+    run.ledger.close_trial(found.id, {"passed": True})
+    verdict = run.judged(JUNK[0])
+    assert (found.number, verdict.trial) == (5, 2)
+    assert (verdict.selection or {})["discoveries_before"] == 1
+
+
+def test_looks_once_declared_stay_declared(lab: Make) -> None:
+    assert lab("first", prior_trials=6).judged(JUNK[0]).trial == 7
+    assert lab("second").judged(JUNK[1]).trial == 8
 
 
 def test_looks_of_earlier_runs_and_of_elsewhere_count(lab: Make) -> None:
@@ -186,11 +286,29 @@ def test_too_few_days_prove_nothing(lab: Make) -> None:
     assert (verdict.selection or {})["p_value"] == 1
 
 
+@pytest.mark.parametrize("kept", [(12, 1.0), (60, 0.4)])
+def test_a_factor_of_too_few_names_or_days_is_refused(lab: Make, kept: tuple[int, float]) -> None:
+    names, days = kept
+    panel = market()
+    thin = np.array(panel.fields["amount"])
+    thin[:, names:] = np.nan
+    thin[: int((1 - days) * lab().evaluator.windows.search.stop)] = np.nan
+    run = lab("thin", panel=replace(panel, fields={**panel.fields, "amount": thin}))
+    verdict = run.judged("rank(ts_skew(amount, 4)) * rank(amount)")
+    assert "for 25% of the names" in failed(verdict)["support"]
+    numbers = next(reason.numbers for reason in verdict.reasons if reason.step == "support")
+    assert numbers["days"] < numbers["least"] == LEAST_DAYS
+    assert (verdict.word, run.trials()) == ("rejected", [])
+
+
 def test_a_set_is_the_sum_of_signed_ranks_and_one_trial(lab: Make) -> None:
     run = lab()
-    texts = (JUNK[0], f"-({JUNK[1]})", JUNK[2])
-    members = [run.scored(text) for text in texts]
+    texts: Sequence[str] = (JUNK[0], f"-({JUNK[1]})", JUNK[2])
+    scored = {run.scored(text): text for text in texts}
+    members = sorted(scored)
+    texts = [scored[name] for name in members]
     verdict = run.evaluator.submit_set(members)
+    assert list(steps(verdict))[4:6] == ["originality", "fresh"]
     signs = ["-" if run.direction(text) < 0 else "+" for text in texts]
     assert set(signs) == {"-", "+"}
     whole = parse(" ".join(f"{sign} rank({text})" for sign, text in zip(signs, texts, strict=True)).removeprefix("+ "))
@@ -198,7 +316,7 @@ def test_a_set_is_the_sum_of_signed_ranks_and_one_trial(lab: Make) -> None:
     assert len(run.trials()) == 1
     assert run.evaluator.evaluations_spent() == 3  # the set's own score is free
     assert [event.body for event in run.ledger.events("run", "set")] == [members]
-    assert run.evaluator.submit_set(members) == verdict
+    assert run.evaluator.submit_set(members[::-1]) == verdict  # in whatever order they are named
 
 
 def test_the_test_is_one_sided_in_the_direction_of_the_search(lab: Make) -> None:
@@ -219,6 +337,36 @@ def test_a_set_is_judged_by_its_members(lab: Make) -> None:
     verdict = run.evaluator.submit_set([against, run.scored(JUNK[1])])
     assert list(failed(verdict)) == ["alignment"]
     assert run.trials() == []
+
+
+def test_a_set_with_a_member_that_met_selection_is_refused(lab: Make) -> None:
+    """Its members could have been chosen for what they showed there."""
+    seen = lab("first").judged(JUNK[0]).factor_id
+    run = lab("second")
+    members = [run.scored(JUNK[0]), run.scored(JUNK[1])]
+    verdict = run.evaluator.submit_set(members)
+    assert failed(verdict) == {"fresh": f"looked at on selection before: {seen}"}
+    assert (verdict.word, verdict.trial, run.evaluator.trials_spent(), len(run.trials())) == ("rejected", None, 0, 1)
+
+
+def test_a_set_of_factors_that_say_the_same_is_refused(lab: Make) -> None:
+    run = lab()
+    alike = [run.scored(JUNK[0]), run.scored(f"-({JUNK[0].replace('30', '29')})")]
+    verdict = run.evaluator.submit_set(alike)
+    assert list(failed(verdict)) == ["redundancy"]
+    assert all(name in failed(verdict)["redundancy"] for name in alike)
+    numbers = next(reason.numbers for reason in verdict.reasons if reason.step == "redundancy")
+    assert abs(numbers["rank_correlation"]) > numbers["most"] == SMALL.max_redundancy
+    assert run.trials() == []
+
+
+def test_a_set_without_a_trial_left_leaves_no_score(lab: Make) -> None:
+    run = lab(budget=Budget(trials=0))
+    members = [run.scored(text) for text in JUNK[:2]]
+    with pytest.raises(TrialsSpent):
+        run.evaluator.submit_set(members)
+    assert sorted(row.factor_id for row in run.ledger.evaluations("run")) == sorted(members)
+    assert (run.ledger.events("run", "set"), run.ledger.verdicts("run"), run.trials()) == ([], [], [])
 
 
 @pytest.mark.parametrize("count", [1, 11])

@@ -1,6 +1,7 @@
 """Deflated Sharpe and PBO against published values."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from alphaloom.evidence.overfitting import (
     pbo,
     probabilistic_sharpe,
 )
+
+from .lab import Lab
 
 DAYS = 1250
 PAPER = Moments(2.5 / math.sqrt(250), -3.0, 10.0, DAYS)
@@ -94,3 +97,31 @@ def test_too_little_to_split_is_refused(days: int, candidates: int, blocks: int)
 def test_trials_must_be_counted() -> None:
     with pytest.raises(ValueError, match="trials"):
         expected_maximum(0)
+
+
+def test_the_best_of_ten_worthless_series_is_no_better_than_even(lab: Callable[..., Lab]) -> None:
+    """Ratios that were folded to be positive, or taken for those of a window as short as selection, once made it 0.8."""
+    gate, rng, count = lab().evaluator.gate, np.random.default_rng(4), 10
+    search, selection = gate.windows.search.days, gate.windows.selection.days
+    assert search > 1.4 * selection
+    found = []
+    for _ in range(150):
+        tried = rng.standard_normal((count, search))
+        net = rng.standard_normal((count, selection))
+        best = net[(net.mean(axis=1) / net.std(axis=1)).argmax()]
+        found.append(gate._deflated(best, count, list(tried.mean(axis=1) / tried.std(axis=1, ddof=1)))["by_trials"])
+    assert np.mean(np.array(found, dtype=float)) == pytest.approx(0.5, abs=0.08)
+
+
+def test_ratios_are_handed_over_as_the_factors_are_written(lab: Callable[..., Lab]) -> None:
+    run = lab()
+    text = "rank(ts_skew(volume, 30)) * rank(open)"
+    texts = (text, f"-({text})")
+    written = {run.scored(text): text for text in texts}
+    scorer, window = run.evaluator.scorer, run.evaluator.windows.search
+    expected = [
+        scorer.score(run.evaluator.values(run.evaluator.read(written[name])), window, 1).gross_sharpe / math.sqrt(252)
+        for name in sorted(written)
+    ]
+    assert run.evaluator._around([]).sharpes == pytest.approx(expected, abs=0.01)  # odd counts of names mirror nearly
+    assert min(expected) < 0 < max(expected)

@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.evidence.errors import BoundaryConflict, TooFewDays
+from alphaloom.evidence import Bench, EvidenceSettings
+from alphaloom.evidence.errors import BoundaryConflict, TooFewDays, TooFewNames
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.evidence.windows import HORIZONS, fix_windows
-from alphaloom.ledger import Ledger
+from alphaloom.ledger import Ledger, Look, Run
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
 
@@ -38,7 +40,7 @@ def test_new_days_move_no_boundary(tmp_path: Path) -> None:
     with Ledger.open(tmp_path, clock=clock) as ledger:
         first = fix_windows(panel.rows(0, 900), ledger, WindowSettings(), "m")
         later = fix_windows(panel, ledger, WindowSettings(), "m")
-    assert later.boundaries == first.boundaries
+    assert (later.boundaries, later.inherited, first.inherited) == (first.boundaries, True, False)
     assert later.sealed.stop == 900
 
 
@@ -52,8 +54,59 @@ def test_a_panel_that_ends_inside_the_fixed_windows_is_refused(tmp_path: Path) -
     panel = market(1000)
     with Ledger.open(tmp_path, clock=clock) as ledger:
         fix_windows(panel, ledger, WindowSettings(), "m")
-        with pytest.raises(BoundaryConflict, match="were fixed by 'm'"):
+        with pytest.raises(BoundaryConflict, match="of these days and names were fixed earlier"):
             fix_windows(panel.rows(0, 700), ledger, WindowSettings(), "m")
+
+
+def only(panel: Panel, *columns: int) -> Panel:
+    """Return the panel with some of its names."""
+    kept = list(columns)
+    return Panel(
+        dates=panel.dates,
+        symbols=tuple(panel.symbols[column] for column in kept),
+        fields={name: np.ascontiguousarray(values[:, kept]) for name, values in panel.fields.items()},
+        universe=np.ascontiguousarray(panel.universe[:, kept]),
+    )
+
+
+def test_names_that_inherit_windows_keep_them_without_the_name_they_shared(tmp_path: Path) -> None:
+    panel = market(1000)
+    other = WindowSettings(search=0.5, selection=0.3)
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        first = fix_windows(only(panel, *range(10)), ledger, WindowSettings(), "m")
+        bridge = fix_windows(only(panel, *range(9, 20)), ledger, other, "bridge")
+        rest = fix_windows(only(panel, *range(10, 20)), ledger, other, "rest")
+        ledger.start_run(Run("one", {}, 1, "m", "2026"))
+        ledger.open_trial(Look("one", "f", bridge.key(bridge.selection)))
+        assert ledger.open_trial(Look("one", "f", rest.key(rest.selection))).number == 2
+    assert rest.search == bridge.search == first.search
+    assert rest.inherited
+    assert rest.key(rest.selection).names == panel.symbols[10:]
+    assert bridge.key(bridge.selection).names == panel.symbols[9:]
+
+
+def test_asking_where_windows_would_lie_fixes_none(tmp_path: Path) -> None:
+    panel, other = market(1000), WindowSettings(search=0.5, selection=0.3)
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        assert fix_windows(panel, ledger, WindowSettings(), "m", store=False).search.days == 600
+        assert fix_windows(panel, ledger, other, "m").search.days == 500
+
+
+def test_a_bench_that_only_looks_or_is_refused_fixes_nothing(tmp_path: Path) -> None:
+    panel = market(600)
+    other = EvidenceSettings(windows=WindowSettings(search=0.5, selection=0.3))
+    long = EvidenceSettings(horizon_days=20, windows=WindowSettings(search=0.65, min_selection_days=40))
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        assert Bench.set_up(panel, ledger, EvidenceSettings(), "m", store=False).windows.search.days == 360
+        with pytest.raises(TooFewDays, match="proves nothing"):
+            Bench.set_up(panel.rows(0, 405), ledger, long, "m")
+        with pytest.raises(
+            TooFewNames, match="At most 9 names have a return on any day of the search window"
+        ) as caught:
+            Bench.set_up(only(panel, *range(9)), ledger, EvidenceSettings(returns="raw"), "m")
+        assert (caught.value.field, caught.value.got) == ("panel", "9 names")
+        bench = Bench.set_up(panel, ledger, other, "m")
+    assert (bench.windows.search.days, bench.windows.inherited) == (300, False)
 
 
 def test_too_few_days_say_how_many_are_needed(tmp_path: Path) -> None:

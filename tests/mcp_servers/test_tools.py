@@ -19,6 +19,7 @@ from ..evidence.lab import SMALL, Lab, market
 
 Call = Callable[..., dict[str, Any]]
 ONE, TWO = "rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)"
+THREE = "rank(ts_argmax(volume, 12)) - rank(ts_argmin(low, 15))"
 
 TOOLS = {
     "evaluation": {"budget": True, "score_factor": False, "submit_set": False, "submit_to_gate": False},
@@ -136,10 +137,16 @@ def test_a_factor_is_scored_submitted_and_recalled(call: Call, evaluator: Evalua
     verdict = call("evaluation.submit_to_gate", ids=[scored["id"]], key="s")
     assert verdict["key"] == "s"
     assert verdict["verdicts"][0]["verdict"] in {"accepted", "watchlist", "rejected"}
-    other = call("evaluation.score_factor", **asked(evaluator, TWO, "k2", id="h2"))
-    assert call("evaluation.submit_set", members=[scored["id"], other["id"]], key="t")["verdict"]["id"].startswith("f")
-    assert call("evaluation.budget") == {"evaluations_left": 6, "trials_left": 0}
-    assert {row["id"] for row in call("factors.recall")["factors"]} == {scored["id"], other["id"]}
+    ids = [
+        call("evaluation.score_factor", **asked(evaluator, text, key, id=key))["id"]
+        for text, key in ((TWO, "k2"), (THREE, "k3"))
+    ]
+    stale = call("evaluation.submit_set", members=[scored["id"], ids[0]], key="t")["verdict"]
+    assert (stale["verdict"], [reason.partition(":")[0] for reason in stale["reasons"]]) == ("rejected", ["fresh"])
+    assert call("evaluation.budget")["trials_left"] == 1
+    assert call("evaluation.submit_set", members=ids, key="u")["verdict"]["id"].startswith("f")
+    assert call("evaluation.budget") == {"evaluations_left": 5, "trials_left": 0}
+    assert {row["id"] for row in call("factors.recall")["factors"]} == {scored["id"], *ids}
     assert len(call("factors.recall", limit=1)["factors"]) == 1
 
 
