@@ -19,7 +19,7 @@ from .protocols import Desk, Json
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
 
-ELITE = 60
+ELITE = 240
 BEST = 6
 PER_BRANCH = 3
 """How many formulas the state remembers: of the whole campaign, of a branch, and of a branch in the campaign's list."""

@@ -128,13 +128,13 @@ def spend_nine(evaluator: Evaluator, seed: int) -> None:
 
 
 PLANTED_SETTINGS = (
-    "market.plants.count=4", "market.plants.rank_ic=[0.03, 0.04]", "market.plants.fading=0", "market.plants.dying=0",
+    "market.plants.count=8", "market.plants.rank_ic=[0.03, 0.04]", "market.plants.fading=0", "market.plants.dying=0",
 )  # fmt: skip
 HIT = 0.5
 
 
 def planted_campaign(seed: int, size: Size, budget: Budget, workspace: Path) -> tuple[int, int, float]:
-    """Search a market with four faint alphas alive throughout; return evaluations, acceptances and the best likeness.
+    """Search a market with eight faint alphas alive throughout; return evaluations, acceptances and the best likeness.
 
     Likeness is the absolute mean daily rank correlation, over all days, of an accepted factor or set with the true
     formula of a planted alpha.
@@ -201,7 +201,7 @@ def run_known(seeds: int, size: Size) -> bool:
 
 def run_planted(seeds: int, size: Size, budget: Budget) -> bool:
     """Print one line a seed; return whether a planted alpha was found and accepted on three fifths of them."""
-    say(f"four alphas of RankIC 0.03 to 0.04 in {size.days} days x {size.names} names")
+    say(f"eight alphas of RankIC 0.03 to 0.04 in {size.days} days x {size.names} names")
     say("seed  evaluations  accepted  likeness  seconds")
     hits = 0
     for seed in range(seeds):
