@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -70,21 +69,11 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _replace(target: Path, text: str) -> None:
-    """Write beside the target, then rename over it: a reader never sees half a report."""
-    import tempfile
+    """Write the report whole or not at all; anyone may read it."""
+    from ..ledger.objects import write_whole
 
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(target, text.encode(), mode=0o644)
     except OSError as error:
         raise _error(
             f"the report cannot be written ({error.strerror or error})",

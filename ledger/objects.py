@@ -51,7 +51,7 @@ class Objects:
         return body
 
 
-def write_whole(path: Path, body: bytes) -> None:
+def write_whole(path: Path, body: bytes, *, mode: int = 0o600) -> None:
     """Write a file so that a crash leaves the old state or the new one, and nothing between."""
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
     try:
@@ -59,6 +59,7 @@ def write_whole(path: Path, body: bytes) -> None:
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(draft, mode)
         os.replace(draft, path)
     except BaseException:
         Path(draft).unlink(missing_ok=True)
