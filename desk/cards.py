@@ -79,7 +79,7 @@ def _facts(entry: Mapping[str, Any], hypothesis: Mapping[str, Any]) -> list[tupl
     direction = {1: "higher values, higher returns", -1: "higher values, lower returns"}
     facts = [
         ("trial", f"no. {count(entry['trial'])}" if entry.get("trial") is not None else DASH),
-        ("largest correlation with the library", number(entry.get("library_correlation"), 2, sign=True)),
+        ("largest correlation with the library at the close", number(entry.get("library_correlation"), 2, sign=True)),
     ]
     rank_ic = ((entry.get("metrics") or {}).get("search") or {}).get("rank_ic")
     if rank_ic is not None and rank_ic < 0:

@@ -16,7 +16,11 @@ PanelFile = Annotated[
 SectorsFile = Annotated[Path | None, typer.Option("--sectors", help="Sectors, Parquet or CSV: symbol, sector.")]
 AsOf = Annotated[
     datetime | None,
-    typer.Option("--as-of", formats=["%Y-%m-%d"], help="The last day that may be known; the panel's last by default."),
+    typer.Option(
+        "--as-of",
+        formats=["%Y-%m-%d"],
+        help="The last day that may be known; a later row is an error. The panel's last by default.",
+    ),
 ]
 CampaignFile = Annotated[
     Path | None,

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..campaign import WORKSPACE, Settings
 from ..evidence import Bench, Claim, Evaluator, Proposal
+from ..factors import parse
 from ..ledger import Ledger, Run, digest, read_settings
 from .errors import GateRefused
 from .place import Place
@@ -59,6 +60,8 @@ def score_factor(text: str, place: Place, *, gate: bool) -> dict[str, Any]:
     GateRefused
         A step before scoring refused it, so that no trial was spent.
     """
+    if place.panel is None and place.campaign is None:
+        parse(text)  # the synthetic market has the standard fields: a typo need not wait for it
     with opened("score", place, recorded=gate) as evaluator:
         sheet = evaluator.score(text)
         told = {**sheet, "costs": evaluator.settings.costs.model_dump(mode="json")}

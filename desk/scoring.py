@@ -18,7 +18,10 @@ __all__ = ["app", "score"]
 app = typer.Typer(no_args_is_help=True, help="Work on one factor.")
 
 
-@app.command(short_help="Score a factor on the search window.")
+@app.command(
+    short_help="Score a factor on the search window.",
+    context_settings={"ignore_unknown_options": True},  # a formula may begin with a minus sign
+)
 def score(
     expression: Annotated[str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'")],
     campaign: CampaignFile = None,
@@ -56,6 +59,11 @@ def _print_sheet(sheet: Mapping[str, Any]) -> None:
         console.print(Text(f"warning: {warning.get('message')}", style="yellow"))
 
 
+def _held(sheet: Mapping[str, Any]) -> str:
+    """Say when the book holds the factor the other way round, as its own RankIC tells."""
+    return ", held short" if (sheet.get("rank_ic") or 0.0) < 0 else ""
+
+
 def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
     window = sheet.get("window")
     known = [
@@ -67,9 +75,9 @@ def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("IC", number(sheet.get("ic"), 4, sign=True)),
         ("ICIR", number(sheet.get("icir"), 2, sign=True)),
         ("turnover a day", percent(sheet.get("turnover"))),
-        ("Sharpe after costs", number(sheet.get("net_sharpe"), 2, sign=True)),
+        (f"Sharpe after costs{_held(sheet)}", number(sheet.get("net_sharpe"), 2, sign=True)),
         ("costs", costs(sheet.get("costs"))),
-        ("RankIC by horizon", _decay(sheet.get("decay") or {})),
+        ("RankIC by horizon, every fifth day", _decay(sheet.get("decay") or {})),
     ]
     return [*known, *_verdict(sheet)]
 

@@ -32,7 +32,10 @@ def mcp(
     as_of: AsOf = None,
     workspace: Workspace = None,
 ) -> None:
-    """Serve one of the agents' MCP servers over standard input and output, until the client hangs up."""
+    """Serve one of the agents' MCP servers over standard input and output, until the client hangs up.
+
+    One connection is one campaign: ids, evaluations and budget begin anew with the next; trials stay counted for good.
+    """
     from .research import serve
 
     serve(server.value, Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace))

@@ -131,7 +131,8 @@ class Gate:
         if worst is None:
             return Reason("originality", True, "nothing to compare with")
         passed = worst.ratio <= self.settings.max_similarity
-        text = f"shares {worst.shared} with {worst.known.name} ({worst.known.where})"
+        whose = f"{worst.known.name} ({worst.known.where})"
+        text = f"shares {worst.shared} with {whose}" if worst.shared else "shares nothing with any known factor"
         return Reason("originality", passed, text, {"ratio": tidy(worst.ratio), "most": self.settings.max_similarity})
 
     def _fresh(self, case: Case) -> list[Reason]:

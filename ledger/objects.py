@@ -70,7 +70,7 @@ def write_whole(path: Path, body: bytes, *, mode: int = 0o600) -> None:
 def write_json(path: Path, record: Any) -> bytes:
     """Write a record so that a person can read it, keys in order, and return the bytes; NaN is refused."""
     body = (json.dumps(record, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-    write_whole(path, body)
+    write_whole(path, body, mode=0o644)
     return body
 
 

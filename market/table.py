@@ -51,7 +51,11 @@ def read_table(path: Path) -> Table:
         found = f", not {suffix!r}" if suffix else "; this name has no extension"
         raise unusable(path, f"a panel is a Parquet or a CSV file{found}")
     if not path.exists():
-        raise unusable(path, "there is no such file", hint="Check the path; it is read relative to where you are.")
+        raise unusable(
+            path,
+            "there is no such file",
+            hint="Check the path: on the command line it starts from where you are, in a campaign file from that file's folder.",
+        )
     if not path.is_file():
         raise unusable(path, "this is not a file")
     try:

@@ -360,12 +360,24 @@ def test_a_disk_that_is_really_full(free_kb: int, files: Files, small_disk: Path
     assert outcome(["run", str(files.campaign), *place, *TINY]) == 0
 
 
+def listening() -> None:
+    """Let a child hear Control-C although we may run in the background, where a shell makes it deaf."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def waiting(files: Files, workspace: Path) -> subprocess.Popen[str]:
     """Start a campaign that is under way when this returns."""
     options = [*TINY, "--set", "agents.rounds=50", "--set", "budget.evaluations=5000"]
     line = [sys.executable, "-m", "alphaloom", "run", str(files.campaign), "--workspace", str(workspace), *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / ".root")}
-    process = subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        line,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=listening,  # noqa: PLW1509 - no thread of ours runs here
+    )
     for _ in range(600):
         if list(workspace.glob("runs/*/checkpoints.sqlite")):
             return process
