@@ -22,7 +22,7 @@ from .sheet import tidy
 from .significance import lond_level, null_distribution, power
 from .windows import Window
 
-WORDS = {"accepted": "accepted", "watchlist": "watchlist", "rejected": "rejected"}
+WORDS = ("accepted", "watchlist", "rejected")
 MOST_PBO = 100
 LIKELY = 0.8416
 """Standard errors above the bar at which a true RankIC is accepted four times in five."""

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 
 import numpy as np
 import pytest
@@ -56,7 +55,7 @@ def test_simulated_size_is_nominal(days: int) -> None:
         assert abs(ratio - 1) <= 3.5 * error
 
 
-@pytest.mark.skipif("ALPHALOOM_SLOW" not in os.environ, reason="takes a minute; set ALPHALOOM_SLOW=1")
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [300, 500])
 def test_simulated_size_is_nominal_deep_in_the_tail(days: int) -> None:
     sample = simulated(days, 5, 10, 1_000_000, seed=days + 1)
