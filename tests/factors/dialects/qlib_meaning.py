@@ -1,0 +1,185 @@
+"""What a Qlib formula means in Qlib, slow and obvious: pandas on Python's own syntax tree, as Qlib evaluates its strings.
+
+After pyqlib 0.9.7 (`qlib/data/ops.py`). Nothing here knows the rewrite rules. A frame has a row a day and a column a name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Frame = pd.DataFrame
+FLAT = 2e-5
+"""Standard deviations that Qlib takes for zero, whatever the unit."""
+
+
+def fit(window: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return slope, today's residual and R squared of the line through the values that are there, against time."""
+    there = ~np.isnan(window)
+    days, y = np.arange(len(window), dtype=float)[there], window[there]
+    if len(y) < 2:
+        return np.nan, np.nan, np.nan
+    a, b = days - days.mean(), y - y.mean()
+    slope = (a * b).sum() / (a * a).sum()
+    spread = (b * b).sum()
+    share = np.nan if spread == 0 else (a * b).sum() ** 2 / (a * a).sum() / spread
+    residual = window[-1] - y.mean() - slope * (len(window) - 1 - days.mean())
+    return float(slope), float(residual), float(share)
+
+
+def line(part: int) -> Callable[[Frame, int], Frame]:
+    def found(x: Frame, n: int) -> Frame:
+        return x.rolling(n, min_periods=1).apply(lambda window: fit(window)[part], raw=True)
+
+    return found
+
+
+def rsquare(x: Frame, n: int) -> Frame:
+    return line(2)(x, n).mask(is_flat(x, n))
+
+
+def is_flat(x: Frame, n: int) -> Frame:
+    return x.rolling(n, min_periods=1).std() <= FLAT
+
+
+def corr(x: Frame, y: Frame, n: int) -> Frame:
+    x, y = number(x), number(y)
+    found = x.rolling(n, min_periods=1).corr(y, pairwise=False)
+    return found.mask(is_flat(x, n) | is_flat(y, n))
+
+
+def place(best: Callable[[Any], int]) -> Callable[[Frame, int], Frame]:
+    """Return the 1-based place of the best value in the window; numpy takes a missing value for the best."""
+    return lambda x, n: x.rolling(n, min_periods=1).apply(lambda window: float(best(window) + 1), raw=True)
+
+
+def weighted(x: Frame, n: int) -> Frame:
+    """Take the mean of normalised weights times values: a weighted mean over the number of its terms."""
+
+    def found(window: NDArray[np.float64]) -> float:
+        weights = np.arange(1.0, len(window) + 1)
+        return float(np.nanmean(weights / weights.sum() * window))
+
+    return x.rolling(n, min_periods=1).apply(found, raw=True)
+
+
+def deviation(x: Frame, n: int) -> Frame:
+    return x.rolling(n, min_periods=1).apply(lambda window: np.nanmean(np.abs(window - np.nanmean(window))), raw=True)
+
+
+def rolled(method: str) -> Callable[[Frame, int], Frame]:
+    return lambda x, n: getattr(number(x).rolling(n, min_periods=1), method)()
+
+
+def choose(condition: Frame, x: Any, y: Any) -> Frame:
+    return pd.DataFrame(np.where(condition.to_numpy(), values(x), values(y)), condition.index, condition.columns)
+
+
+def values(x: Any) -> Any:
+    return x.to_numpy() if isinstance(x, pd.DataFrame) else x
+
+
+def number(x: Frame) -> Frame:
+    """Return truth values as 0 and 1, as pandas rolls over them."""
+    return x.astype(float)
+
+
+def rank(x: Frame, n: int | None = None) -> Frame:
+    """Rank over the window; with one argument, an extension that others have, over the names."""
+    return across(x) if n is None else x.rolling(n, min_periods=1).rank(pct=True)
+
+
+def across(x: Frame) -> Frame:
+    return x.rank(axis=1, pct=True)
+
+
+def centred(x: Frame) -> Frame:
+    return x.sub(x.mean(axis=1), axis=0)
+
+
+MEANINGS: Mapping[str, Callable[..., Any]] = {
+    **{name: rolled(name.lower()) for name in ("Mean", "Sum", "Std", "Var", "Skew", "Kurt", "Max", "Min", "Count")},
+    **{name: getattr(np, name.lower()) for name in ("Abs", "Sign", "Log", "Power")},
+    "Ref": lambda x, n: x.shift(n),
+    "Delta": lambda x, n: x - x.shift(n),
+    "Med": rolled("median"),
+    "Mad": deviation,
+    "Quantile": lambda x, n, q: x.rolling(n, min_periods=1).quantile(q),
+    "Rank": rank,
+    "IdxMax": place(np.argmax),
+    "IdxMin": place(np.argmin),
+    "Slope": line(0),
+    "Resi": line(1),
+    "Rsquare": rsquare,
+    "WMA": weighted,
+    "EMA": lambda x, n: x.ewm(span=n, min_periods=1).mean(),
+    "Corr": corr,
+    "Cov": lambda x, y, n: number(x).rolling(n, min_periods=1).cov(number(y), pairwise=False),
+    "Greater": np.maximum,
+    "Less": np.minimum,
+    "If": choose,
+    "Not": lambda x: ~x,
+    "Feature": lambda name: name,
+    "CSRank": across,
+    "CSDemean": centred,
+    "CSMean": lambda x: x - centred(x),
+    "CSZScore": lambda x: centred(x).div(x.std(axis=1), axis=0),
+    "CSScale": lambda x: x.div(x.abs().sum(axis=1), axis=0),
+    "Add": lambda x, y: x + y,
+    "Sub": lambda x, y: x - y,
+    "Mul": lambda x, y: x * y,
+    "Div": lambda x, y: x / y,
+    "Gt": lambda x, y: x > y,
+    "Ge": lambda x, y: x >= y,
+    "Lt": lambda x, y: x < y,
+    "Le": lambda x, y: x <= y,
+    "Eq": lambda x, y: x == y,
+    "Ne": lambda x, y: x != y,
+    "And": lambda x, y: x & y,
+    "Or": lambda x, y: x | y,
+}
+SIGNS: Mapping[type[ast.AST], str] = {
+    ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.Div: "Div", ast.Pow: "Power", ast.BitAnd: "And",
+    ast.BitOr: "Or", ast.Gt: "Gt", ast.GtE: "Ge", ast.Lt: "Lt", ast.LtE: "Le", ast.Eq: "Eq", ast.NotEq: "Ne",
+}  # fmt: skip
+
+
+class Meaning:
+    """Evaluates Qlib formulas over columns; parts that occur again are computed once."""
+
+    def __init__(self, columns: Mapping[str, NDArray[np.float64]]) -> None:
+        self._columns = {name: pd.DataFrame(each) for name, each in columns.items()}
+        self._known: dict[str, Any] = {}
+
+    def __call__(self, text: str) -> NDArray[np.float64]:
+        """Return the values ``[T, N]``; infinities are Qlib's own."""
+        tree = ast.parse(re.sub(r"\$(\w+)", r"\1", text), mode="eval").body
+        with np.errstate(all="ignore"):
+            found = self._found(tree)
+        return np.asarray(found, dtype=float)
+
+    def _found(self, tree: ast.expr) -> Any:
+        key = ast.dump(tree)
+        if key not in self._known:
+            self._known[key] = self._computed(tree)
+        return self._known[key]
+
+    def _computed(self, tree: ast.expr) -> Any:
+        match tree:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return self._columns[name]
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return MEANINGS[name](*map(self._found, args))
+            case ast.BinOp(left=x, op=sign, right=y) | ast.Compare(left=x, ops=[sign], comparators=[y]):
+                return MEANINGS[SIGNS[type(sign)]](self._found(x), self._found(y))
+            case ast.UnaryOp(op=ast.USub(), operand=x):
+                return -self._found(x)
+        raise AssertionError(ast.dump(tree))
