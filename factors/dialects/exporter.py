@@ -1,0 +1,225 @@
+"""Write one of our trees in a dialect, by its rules read from right to left."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ..errors import ParseError
+from ..node import Node
+from ..operators import OPERATORS, parameters
+from ..render import render, render_number
+from ..signature import Argument
+from ..syntax import Syntax
+from .dialect import Dialect
+from .registry import dialect_named
+from .rule import EXPRESSIONS, Rule, computed, is_computed, kind_of
+from .spelling import spelled
+from .surface import rules_of
+
+EDGES = frozenset({"min_periods"})
+"""Keywords that only matter in the first rows and around gaps: where a dialect cannot say them, a note does."""
+
+
+class Exported(NamedTuple):
+    """A formula in a dialect, and what a reader should know."""
+
+    text: str
+    notes: tuple[str, ...]
+
+
+@dataclass
+class _Match:
+    """What stands where the variables of a rule are; numbers that are computed are compared at the end."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+    pending: list[tuple[Syntax, float]] = field(default_factory=list)
+    edges: list[tuple[str, Syntax | float, float]] = field(default_factory=list)
+
+
+def write_foreign(root: Node, dialect: str) -> Exported:
+    """Write a tree in a dialect.
+
+    Parameters
+    ----------
+    root : Node
+        The tree as written, not its canonical form.
+    dialect : str
+        The name of the dialect.
+
+    Returns
+    -------
+    Exported
+        The formula and notes on what differs. Without notes it reads back to a formula of the same id.
+
+    Raises
+    ------
+    ParseError
+        Where the dialect cannot say it; the stage is ``dialect``.
+    """
+    foreign = dialect_named(dialect)
+    exporter = _Exporter(foreign)
+    return Exported(spelled(exporter.convert(root), foreign), tuple(dict.fromkeys(exporter.notes)))
+
+
+@functools.cache
+def _by_operator(dialect: str) -> Mapping[str, tuple[Rule, ...]]:
+    """Return the rules that export, by our operator, the most specific first."""
+    found: dict[str, list[Rule]] = {}
+    for rule in rules_of(dialect):
+        if rule.exports:
+            found.setdefault(rule.own.text, []).append(rule)
+    return MappingProxyType(
+        {name: tuple(sorted(rules, key=lambda rule: -_weight(rule.own))) for name, rules in found.items()}
+    )
+
+
+def _weight(piece: Syntax) -> int:
+    """Weigh how much a pattern asks for: any expression nothing, a literal more than a variable number."""
+    if piece.kind == "name":
+        kind = kind_of(piece.text)
+        return 3 if not kind else 0 if kind in EXPRESSIONS else 1
+    return (2 if piece.kind == "number" else 3) + sum(map(_weight, piece.args))
+
+
+@dataclass
+class _Exporter:
+    """Rewrite one tree."""
+
+    dialect: Dialect
+    notes: list[str] = field(default_factory=list)
+
+    def convert(self, node: Node) -> Syntax:
+        """Return the foreign syntax of a tree."""
+        if node.op == "number":
+            return _number(node.value or 0.0)
+        rules = _by_operator(self.dialect.name).get(node.name if node.op == "field" else node.op, ())
+        for exact in (True, False):
+            for rule in rules:
+                match = _Match()
+                if _matches(rule.own, node, match) and _settles(match) and not (exact and match.edges):
+                    return self._written(rule, match, node)
+        if node.op == "field":
+            return _word(self.dialect.field_written(node.name))
+        if node.op == "group":
+            return _word(self.dialect.group_sign + node.name)
+        return self._plain(node)
+
+    def _plain(self, node: Node) -> Syntax:
+        """Write an operator for which there is no rule: by its sign, in pairs, or by its definition."""
+        if node.op in self.dialect.symbols and not node.params:
+            return Syntax("call", node.op, 0, 0, tuple(map(self.convert, node.args)), infix=True)
+        operator = OPERATORS[node.op]
+        if len(node.args) > len(operator.nodes):
+            return self.convert(node.with_args(node.with_args(*node.args[:-1]), node.args[-1]))
+        raise ParseError(
+            f"{self.dialect.title} has nothing that means {render(node)}",
+            text=render(node), stage="dialect",
+            hint=f"Its operators: {', '.join(self._operators())}.",
+        )  # fmt: skip
+
+    def _operators(self) -> list[str]:
+        return sorted({rule.foreign.text for rule in rules_of(self.dialect.name)
+                       if rule.foreign.kind == "call" and not rule.foreign.infix})  # fmt: skip
+
+    def _written(self, rule: Rule, match: _Match, node: Node) -> Syntax:
+        self.notes += [rule.note] if rule.note else []
+        for name, theirs, ours in match.edges:
+            need = computed(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs
+            self.notes.append(
+                f"{node.op} here has {name} {render_number(ours)}; "
+                f"{rule.foreign.text} of {self.dialect.title} has {render_number(need)}: gaps and first rows differ"
+            )
+        if rule.family:
+            return _word(f"{rule.family}{render_number(match.numbers[rule.foreign.text])}")
+        return self._filled(rule.foreign, match)
+
+    def _filled(self, piece: Syntax, match: _Match) -> Syntax:
+        if piece.kind == "name" and piece.text in match.nodes:
+            return self.convert(match.nodes[piece.text])
+        if piece.kind == "name" and piece.text in match.numbers:
+            return _number(match.numbers[piece.text])
+        return replace(piece, args=tuple(self._filled(arg, match) for arg in piece.args))
+
+
+def _number(value: float) -> Syntax:
+    return Syntax("number", render_number(value), 0, 0)
+
+
+def _word(text: str) -> Syntax:
+    return Syntax("name", text, 0, 0)
+
+
+def _matches(pattern: Syntax, node: Node, match: _Match) -> bool:
+    """Tell whether a tree fits the own side of a rule, and note what its variables stand for."""
+    if is_computed(pattern):
+        return _matches_number(pattern, node.value, match) if node.op == "number" else False
+    if pattern.kind == "name" and (kind := kind_of(pattern.text)):
+        if kind not in EXPRESSIONS and kind != "g":
+            return node.op == "number" and _matches_number(pattern, node.value, match)
+        fits = (node.op == "group") == (kind == "g")
+        return fits and match.nodes.setdefault(pattern.text, node) == node
+    if pattern.kind == "number":
+        return node.op == "number" and node.value == float(pattern.text)
+    if pattern.kind == "name":
+        return node.op in ("field", "group") and node.name == pattern.text
+    return node.op == pattern.text and _matches_call(pattern, node, match)
+
+
+def _matches_call(pattern: Syntax, node: Node, match: _Match) -> bool:
+    operator = OPERATORS[node.op]
+    given = [arg for arg in pattern.args if arg.kind != "keyword"]
+    named = {arg.text: arg.args[0] for arg in pattern.args if arg.kind == "keyword"}
+    slots = [argument for argument in operator.positional if argument.name not in named]
+    slots += [operator.nodes[-1]] * (len(given) - len(slots)) if operator.takes_many else []
+    below = [arg for slot, arg in zip(slots, given, strict=False) if slot.is_node]
+    asked = {slot.name: arg for slot, arg in zip(slots, given, strict=False) if not slot.is_node} | named
+    if len(below) != len(node.args):
+        return False
+    if not all(_matches(each, arg, match) for each, arg in zip(below, node.args, strict=True)):
+        return False
+    values = parameters(node)
+    return all(_matches_numeral(argument, asked, values, match) for argument in operator.numbers)
+
+
+def _matches_numeral(
+    argument: Argument, asked: Mapping[str, Syntax], values: Mapping[str, float], match: _Match
+) -> bool:
+    """Compare a number of a call with what the rule asks for, which is its default where nothing is said."""
+    value, pattern = values[argument.name], asked.get(argument.name)
+    if argument.name in EDGES:
+        theirs = pattern if pattern is not None else values.get("window", 1.0)
+        match.edges.append((argument.name, theirs, value))
+        return True
+    if pattern is None:
+        default = values.get("window", 1.0) if argument.default is None else argument.default
+        return value == default
+    if argument.kind == "choice":
+        return argument.choices[int(value)] == pattern.text
+    return _matches_number(pattern, value, match)
+
+
+def _matches_number(pattern: Syntax, value: float | None, match: _Match) -> bool:
+    if value is None:
+        return False
+    if pattern.kind == "name" and kind_of(pattern.text):
+        return match.numbers.setdefault(pattern.text, value) == value
+    match.pending.append((pattern, value))
+    return True
+
+
+def _settles(match: _Match) -> bool:
+    """Compare the numbers that a rule computes, now that its variables are known, and keep the edges that differ."""
+    try:
+        agree = all(computed(pattern, match.numbers) == value for pattern, value in match.pending)
+        match.edges = [
+            (name, theirs, ours) for name, theirs, ours in match.edges
+            if (computed(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs) != ours
+        ]  # fmt: skip
+    except (KeyError, ZeroDivisionError):
+        return False
+    return agree

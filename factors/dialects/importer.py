@@ -1,0 +1,300 @@
+"""Rewrite foreign syntax into ours, by the rules of its dialect."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ..errors import ParseError, nearest
+from ..render import render_number
+from ..syntax import Syntax
+from .dialect import Dialect
+from .registry import dialect_named
+from .rule import EXPRESSIONS, NUMBERS, WINDOWS, Rule, computed, is_computed, kind_of
+from .surface import read_surface, rules_of
+
+Bound = dict[str, Syntax]
+"""What stands where the variables of a rule are."""
+
+LARGEST_WINDOW = 1e6
+
+
+class Imported(NamedTuple):
+    """A foreign formula in our syntax, with the places of the foreign text, and what a reader should know."""
+
+    syntax: Syntax
+    notes: tuple[str, ...]
+
+
+def read_foreign(text: str, dialect: str, *, fields: Collection[str], groups: Collection[str]) -> Imported:
+    """Read a foreign formula into our syntax.
+
+    Parameters
+    ----------
+    text : str
+        The formula.
+    dialect : str
+        The name of its dialect.
+    fields, groups : collection of str
+        Our columns and groupings that may be named.
+
+    Returns
+    -------
+    Imported
+        The syntax of the formula that means the same in our language, and notes on what differs.
+
+    Raises
+    ------
+    ParseError
+        With the place in the foreign text.
+    """
+    foreign = dialect_named(dialect)
+    importer = _Importer(text, foreign, frozenset(fields), frozenset(groups))
+    syntax = importer.convert(read_surface(text, foreign))
+    return Imported(syntax, tuple(dict.fromkeys(importer.notes)))
+
+
+@functools.cache
+def _by_name(dialect: str) -> Mapping[str, tuple[Rule, ...]]:
+    """Return the rules that import, by what they start with; signs are told from words of the same name."""
+    known = dialect_named(dialect)
+    found: dict[str, list[Rule]] = {}
+    for rule in rules_of(dialect):
+        if rule.imports:
+            head = f"family {rule.family}" if rule.family else _head(rule.foreign, known)
+            found.setdefault(head, []).append(rule)
+    return MappingProxyType({name: tuple(rules) for name, rules in found.items()})
+
+
+def _head(piece: Syntax, dialect: Dialect) -> str:
+    return f"sign {piece.text}" if piece.infix else dialect.folded(piece.text)
+
+
+LARGEST = 1000
+"""How many pieces a rewritten formula may have: rules that use an argument twice multiply."""
+
+
+@dataclass
+class _Importer:
+    """Rewrite one formula."""
+
+    text: str
+    dialect: Dialect
+    fields: frozenset[str]
+    groups: frozenset[str]
+    notes: list[str] = field(default_factory=list)
+    sizes: dict[int, tuple[Syntax, int]] = field(default_factory=dict)
+
+    @property
+    def rules(self) -> Mapping[str, tuple[Rule, ...]]:
+        return _by_name(self.dialect.name)
+
+    def refuse(self, message: str, piece: Syntax, hint: str = "", stage: str = "parse") -> ParseError:
+        """Make the error that points at a piece of the foreign text."""
+        return ParseError(message, at=piece.at, text=self.text, stage=stage, hint=hint)
+
+    def convert(self, piece: Syntax) -> Syntax:
+        """Return our syntax of a foreign piece."""
+        if piece.kind == "number":
+            return piece
+        if piece.kind == "name":
+            return self._name(piece)
+        if piece.kind == "keyword":
+            raise self.refuse(f"{self.dialect.title} gives arguments by position, not by name", piece)
+        rules = self.rules.get(_head(piece, self.dialect), ())
+        for rule in rules:
+            bound = self._bound(rule.foreign, piece)
+            if bound is not None:
+                return self._written(rule, bound, piece)
+        if piece.infix:
+            return self._sign(piece, rules)
+        raise self._diagnosis(piece, rules)
+
+    def _sign(self, piece: Syntax, rules: tuple[Rule, ...]) -> Syntax:
+        """Keep a sign that means the same; a long chain with rules for two is taken from the left."""
+        if rules and len(piece.args) > 2:
+            first = replace(piece, args=piece.args[:-1], end=piece.args[-2].end)
+            return self.convert(replace(piece, args=(first, piece.args[-1])))
+        return replace(piece, args=tuple(self.convert(arg) for arg in piece.args))
+
+    def _name(self, piece: Syntax) -> Syntax:
+        for rule in self.rules.get(self.dialect.folded(piece.text), ()):
+            if rule.foreign.kind == "name":
+                return self._written(rule, {}, piece)
+        return self._member(piece) or replace(piece, text=self._field(piece))
+
+    def _member(self, piece: Syntax) -> Syntax | None:
+        """Return what a name of a family stands for: adv20."""
+        families = [rule for rules in self.rules.values() for rule in rules if rule.family]
+        for rule in families:
+            digits = self.dialect.folded(piece.text).removeprefix(rule.family)
+            if digits.isdecimal() and digits.isascii() and digits != piece.text:
+                return self._written(rule, {rule.foreign.text: replace(piece, kind="number", text=digits)}, piece)
+        return None
+
+    def _field(self, piece: Syntax) -> str:
+        sign = self.dialect.sign
+        bare = piece.text.removeprefix(sign)
+        renamed = self.dialect.fields.get(self.dialect.folded(bare), bare)
+        found = next((name for name in (renamed, self.dialect.folded(renamed)) if name in self.fields), None)
+        if found is not None and piece.text.startswith(sign):
+            return found
+        if piece.text.lower() in {name.lower() for name in self.rules}:
+            raise self.refuse(f"{piece.text} is an operator, not a field", piece, self._lesson(piece.text))
+        known = {self.dialect.field_written(name) for name in self.fields}
+        guess = nearest(piece.text, known) or nearest(f"{sign}{bare}", known)
+        listed = f"Fields: {', '.join(sorted(known))}." if len(known) <= 20 else ""
+        meant = f"Did you mean {guess}?" if guess else ""
+        raise self.refuse(f"unknown field '{piece.text}'", piece, f"{meant} {listed}".strip())
+
+    def _lesson(self, name: str) -> str:
+        rules = [rule for rule in self.rules.get(self.dialect.folded(name), ()) if rule.foreign.kind == "call"]
+        return f"Write {' or '.join(dict.fromkeys(rule.signature for rule in rules))}." if rules else ""
+
+    def _bound(self, pattern: Syntax, piece: Syntax) -> Bound | None:
+        """Return what stands where the variables of a pattern are, or None where it does not fit."""
+        if pattern.kind == "name" and (kind := kind_of(pattern.text)):
+            return {pattern.text: piece} if self._fits(kind, piece) else None
+        if pattern.kind == "number":
+            same = piece.kind == "number" and float(piece.text) == float(pattern.text)
+            return {} if same else None
+        if (pattern.kind, pattern.infix, len(pattern.args)) != (piece.kind, piece.infix, len(piece.args)):
+            return None
+        if self.dialect.folded(pattern.text) != self.dialect.folded(piece.text):
+            return None
+        found: Bound = {}
+        for below, arg in zip(pattern.args, piece.args, strict=True):
+            more = self._bound(below, arg)
+            if more is None or any(_differ(found.get(name), each) for name, each in more.items()):
+                return None
+            found |= more
+        return found
+
+    def _fits(self, kind: str, piece: Syntax) -> bool:
+        if kind in EXPRESSIONS:
+            return piece.kind in ("name", "call", "number")
+        if kind == "g":
+            return piece.kind == "name"
+        if piece.kind != "number":
+            return False
+        value = float(piece.text)
+        return kind in NUMBERS or (kind == "d") <= math.floor(min(value, LARGEST_WINDOW))
+
+    def _written(self, rule: Rule, bound: Bound, piece: Syntax) -> Syntax:
+        """Return the own side of a rule with its variables filled in."""
+        if rule.note:
+            self.notes.append(rule.note)
+        numbers = {name: self._number(name, each, piece) for name, each in bound.items() if kind_of(name) in
+                   (*WINDOWS, *NUMBERS)}  # fmt: skip
+        known = {name: self._group(each) for name, each in bound.items() if kind_of(name) == "g"}
+        known |= {name: self.convert(each) for name, each in bound.items() if kind_of(name) in EXPRESSIONS}
+        written = _filled(rule.own, known, numbers, piece)
+        if self._size(written) > LARGEST:
+            raise self.refuse(f"written in our language, the formula has more than {LARGEST} parts", piece)
+        return written
+
+    def _size(self, piece: Syntax) -> int:
+        """Count the parts of rewritten syntax; what was counted before is looked up, for arguments are shared."""
+        if id(piece) not in self.sizes:
+            self.sizes[id(piece)] = piece, 1 + sum(map(self._size, piece.args))
+        return self.sizes[id(piece)][1]
+
+    def _number(self, name: str, piece: Syntax, call: Syntax) -> float:
+        value = float(piece.text)
+        if kind_of(name) not in WINDOWS or value == math.floor(min(value, LARGEST_WINDOW)):
+            return value
+        whole = math.floor(min(value, LARGEST_WINDOW))
+        self.notes.append(f"the window {piece.text} of {call.text} was floored to {whole}")
+        return float(whole)
+
+    def _group(self, piece: Syntax) -> Syntax:
+        sign, text = self.dialect.folded(self.dialect.group_sign), self.dialect.folded(piece.text)
+        asked = text.removeprefix(sign)
+        if text.startswith(sign) and asked in self.groups:
+            return replace(piece, text=asked)
+        other = self.dialect.stand_ins.get(asked, "")
+        if text.startswith(sign) and other in self.groups:
+            self.notes.append(f"no grouping '{asked}' was named: '{other}' stands in for it")
+            return replace(piece, text=other)
+        known = {self.dialect.group_sign + name for name in (*self.groups, *self.dialect.stand_ins)}
+        guess = nearest(piece.text, known)
+        meant = f"Did you mean {guess}? " if guess else ""
+        raise self.refuse(f"unknown grouping '{piece.text}'", piece, f"{meant}Groupings: {', '.join(sorted(known))}.")
+
+    def _diagnosis(self, piece: Syntax, rules: tuple[Rule, ...]) -> ParseError:
+        """Say why no rule fits a call."""
+        name = self.dialect.folded(piece.text)
+        reason = {self.dialect.folded(each): why for each, why in self.dialect.refused.items()}.get(name)
+        if reason and not rules:
+            return self.refuse(f"{piece.text} of {self.dialect.title} cannot be kept", piece, reason, "dialect")
+        if not rules:
+            return self._unknown(piece)
+        lesson = self._lesson(piece.text)
+        sized = [rule for rule in rules if len(rule.foreign.args) == len(piece.args)]
+        if not sized:
+            counts = " or ".join(str(each) for each in sorted({len(rule.foreign.args) for rule in rules}))
+            plural, were = "" if counts == "1" else "s", "was" if len(piece.args) == 1 else "were"
+            return self.refuse(f"{piece.text} takes {counts} argument{plural}; {len(piece.args)} {were} given", piece,
+                               lesson)  # fmt: skip
+        for pattern, arg in zip(sized[0].foreign.args, piece.args, strict=True):
+            if self._bound(pattern, arg) is None:
+                return self._misfit(pattern, arg, piece, lesson)
+        return self.refuse(f"{piece.text} cannot be given these arguments", piece, lesson)
+
+    def _misfit(self, pattern: Syntax, arg: Syntax, call: Syntax, lesson: str) -> ParseError:
+        """Say what is wrong with one argument; a negative window reads the future."""
+        kind = kind_of(pattern.text)
+        if kind in WINDOWS and arg.kind == "number" and float(arg.text) < 0:
+            days = arg.text[1:]
+            return self.refuse(
+                f"{call.text} with {arg.text} would read {days} day{'' if days == '1' else 's'} into the future",
+                arg, "Windows count back: they are positive.", "causal",
+            )  # fmt: skip
+        if kind in WINDOWS:
+            least = "of at least 1" if kind == "d" else "of 0 or more"
+            return self.refuse(f"{pattern.text} of {call.text} must be a literal number of days {least}", arg, lesson)
+        if kind in NUMBERS:
+            return self.refuse(f"{pattern.text} of {call.text} must be a literal number", arg, lesson)
+        if kind == "g":
+            return self.refuse(f"{call.text} needs a grouping here", arg, lesson)
+        return self.refuse(f"{call.text} cannot be given this", arg, lesson)
+
+    def _unknown(self, piece: Syntax) -> ParseError:
+        if piece.text.removeprefix(self.dialect.sign) in self.fields:
+            return self.refuse(f"{piece.text} is a field and takes no arguments", piece)
+        known = {rule.foreign.text for rules in self.rules.values() for rule in rules if rule.foreign.kind == "call"
+                 and not rule.foreign.infix}  # fmt: skip
+        guess = nearest(piece.text, known)
+        hint = f"Did you mean {guess}? {self._lesson(guess)}" if guess else ""
+        return self.refuse(f"unknown operator '{piece.text}'", piece, hint)
+
+
+def _differ(one: Syntax | None, other: Syntax) -> bool:
+    """Tell whether one variable would stand for two things."""
+    return one is not None and _bare(one) != _bare(other)
+
+
+def _bare(piece: Syntax) -> Syntax:
+    """Return a piece without its place."""
+    return replace(piece, at=0, end=0, args=tuple(map(_bare, piece.args)))
+
+
+def _filled(own: Syntax, known: Mapping[str, Syntax], numbers: dict[str, float], piece: Syntax) -> Syntax:
+    if own.kind == "name" and own.text in known:
+        return known[own.text]
+    if (own.kind == "name" and own.text in numbers) or is_computed(own):
+        return Syntax("number", _number_text(own, numbers), piece.at, piece.end)
+    args = tuple(_filled(arg, known, numbers, piece) for arg in own.args)
+    return replace(own, at=piece.at, end=piece.end, args=args)
+
+
+def _number_text(own: Syntax, numbers: dict[str, float]) -> str:
+    try:
+        value = computed(own, numbers)
+    except (ZeroDivisionError, OverflowError):
+        return "0"
+    return render_number(value) if math.isfinite(value) else "0"

@@ -1,0 +1,30 @@
+"""Find the dialects by name; each is a module of this folder with a `DIALECT`."""
+
+from __future__ import annotations
+
+import functools
+from importlib import import_module
+
+from ..errors import ParseError, nearest
+from .dialect import Dialect
+
+OWN = "alphaloom"
+NAMES: tuple[str, ...] = ("alphaagent", "alphagen", OWN, "qlib", "worldquant")
+"""The languages that formulas can be read from and written to."""
+
+
+@functools.cache
+def dialect_named(name: str) -> Dialect:
+    """Return a foreign dialect.
+
+    Raises
+    ------
+    ParseError
+        Where there is none of that name.
+    """
+    if name not in NAMES or name == OWN:
+        guess = nearest(name, NAMES)
+        meant = f"Did you mean {guess}? " if guess else ""
+        raise ParseError(f"unknown dialect '{name}'", stage="dialect", hint=f"{meant}Dialects: {', '.join(NAMES)}.")
+    found: Dialect = import_module(f".{name}", __package__).DIALECT
+    return found
