@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
+from .definitions import expanded
 from .linear import (
     ONE,
     BadConstant,
@@ -85,18 +86,20 @@ def bucketed(node: Node) -> Node:
 
 
 def _with_buckets(node: Node) -> Node:
+    node = expanded(node)
     args = tuple(_with_buckets(arg) for arg in node.args)
     moved = node.with_args(*args) if args else node
     if not node.window:
         return moved
     window = min(BUCKETS, key=lambda bucket: abs(math.log(bucket / node.window)))
-    params = {name: value for name, value in moved.params if name != "min_periods"}
+    params = {name: value for name, value in moved.params if name not in ("min_periods", "span")}
     return Node(node.op, args, tuple((params | {"window": float(window)}).items()))
 
 
 @functools.lru_cache(maxsize=16384)
 def _linear(node: Node) -> Linear:
     """Return a tree as a sum of multiples of canonical bodies."""
+    node = expanded(node)
     if node.op == "number":
         return Linear(constant=exact(node.value or 0.0))
     if node.op in ("add", "sub"):
@@ -305,6 +308,8 @@ def _simplified(node: Node) -> Node:
         return inner
     if node.op in ("rank", "zscore") and inner.op == "demean":
         return node.with_args(inner.args[0])
+    if node.op == "delay" and not node.window:
+        return inner
     return call("sqrt", inner) if node.op == "power" and node.args[1] == number(0.5) else node
 
 

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .buffers import Pool, SubtreeCache
 from .errors import FactorError, PanelLacksField, nearest
-from .kernels import KERNELS
-from .kernels.cells import Array
-from .kernels.elementwise import within
+from .fields import FIELDS, GROUPS
+from .kernels.cells import Array, within
 from .node import Node
-from .operators import parameters
-from .parse import FIELDS, GROUPS, parse
-from .plan import Plan, binary, cost, lay_out
+from .operators import OPERATORS, parameters
+from .parse import parse
+from .plan import Plan, binary, cost, how, lay_out
 from .workers import Workers, usable_cores
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from .expression import Expression
 
 MOST_NAMES = 1 << 16
-WHOLE = frozenset({"window", "min_periods", "n"})
 DERIVED = {"vwap": "typical", "amount": "close*volume"}
 """How the loader can make a column out of others: the line to write under `derive`."""
 
@@ -167,13 +165,14 @@ class _Run:
 
     def _compute(self, node: Node) -> Array:
         """Run the kernel of a step."""
-        call, out = KERNELS[node.op], self._pool.take()
-        arrays = [self._argument(arg, call.by_rows and not call.across) for arg in node.args]
+        call, out = how(node), self._pool.take()
+        arrays: list[Any] = [self._argument(arg, call.by_rows and not call.across) for arg in node.args]
         if call.swapped:
             arrays.reverse()
+        if call.stacked:
+            arrays[1:] = [tuple(arrays[1:])]
         members = [self._store.member] if call.across else []
-        numbers = [int(value) if name in WHOLE else value for name, value in parameters(node).items()]
-        rest = (*arrays, *members, *numbers, *call.fixed)
+        rest = (*arrays, *members, *_numbers(node), *call.fixed)
         share = self._workers.rows if call.by_rows else self._workers.columns
         share(lambda lo, hi: call.sweep(out, *rest, lo, hi), out.shape)
         for arg in node.args:
@@ -207,6 +206,12 @@ class _Run:
         for gone, freed in self._cache.offer(node, array, cost(node)):
             if gone not in self._alive:
                 self._pool.give(freed)
+
+
+def _numbers(node: Node) -> list[float]:
+    """Return the numbers of a step as its kernel takes them."""
+    values = parameters(node)
+    return [int(values[each.name]) if each.is_whole else values[each.name] for each in OPERATORS[node.op].numbers]
 
 
 def _narrow(values: NDArray[np.float64]) -> Array:

@@ -49,6 +49,8 @@ class ParseError(FactorError):
         self.at = at
         self.text = text
         self.stage = stage
+        self.others: tuple[ParseError, ...] = ()
+        """Further mistakes of the same formula, by place."""
 
     def caret(self) -> str:
         """Return the formula with a caret under the place; a long formula is cut around it."""

@@ -9,7 +9,7 @@ from .expression import Expression
 from .node import Node, walk
 from .operators import OPERATORS, parameters
 from .parse import parse
-from .render import render_number
+from .render import render_number, render_parameter
 
 FIELD_WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -99,8 +99,12 @@ def _chain(node: Node) -> str:
 
 def _keywords(node: Node) -> str:
     """Mention a keyword that is not at its default."""
-    named = {argument.name for argument in OPERATORS[node.op].arguments if argument.keyword} - {"to"}
-    said = [f"{name} {render_number(value)}" for name, value in node.params if name in named]
+    named = {argument.name: argument for argument in OPERATORS[node.op].arguments if argument.keyword}
+    said = [
+        f"{name} {render_parameter(named[name], value)}"
+        for name, value in node.params
+        if name in named and name != "to"
+    ]
     return f" ({', '.join(said)})" if said else ""
 
 

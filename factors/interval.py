@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from .definitions import expanded
 from .node import Node
 from .operators import OPERATORS
 
@@ -45,6 +46,7 @@ RULES: Mapping[str, Callable[[Interval, int], Interval]] = MappingProxyType(
 
 def days_read(node: Node) -> Interval:
     """Return the interval of days that an expression reads, today being 0."""
+    node = expanded(node)
     if node.op == "field":
         return FIELD_INTERVALS.get(node.name, Interval())
     read = [days_read(arg) for arg in node.args if arg.op not in ("number", "group")]

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from .kernels import KERNELS
+from .definitions import expanded
 from .node import Node
-
-CHAINED = frozenset({"add", "mul", "max", "min", "and", "or"})
+from .operators import OPERATORS
+from .signature import Compute
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,15 @@ class Plan:
 
 
 def binary(node: Node) -> Node:
-    """Return the tree with sums, products and other long argument lists as chains of two.
+    """Return the tree with definitions written out, and sums, products and other long lists as chains of two.
 
     The chain runs from the left, so that expressions that begin alike share a part of it.
     """
+    node = expanded(node)
     if node.is_leaf:
         return node
     args = tuple(binary(arg) for arg in node.args)
-    if len(args) > 2 and node.op in CHAINED:
+    if len(args) > 2 and how(node).by_rows and not how(node).across and OPERATORS[node.op].takes_many:
         chain = args[0]
         for arg in args[1:]:
             chain = Node(node.op, (chain, arg))
@@ -75,6 +76,13 @@ def lay_out(roots: Sequence[Node], at_hand: Callable[[Node], bool]) -> Plan:
     return plan
 
 
+def how(node: Node) -> Compute:
+    """Return how a step is computed."""
+    compute = OPERATORS[node.op].compute
+    assert compute is not None, f"{node.op} has neither a kernel nor a definition"
+    return compute
+
+
 def cost(node: Node) -> float:
     """Return about what a subtree takes to compute, in nanoseconds a cell."""
-    return 0.0 if node.is_leaf else KERNELS[node.op].cost + sum(cost(arg) for arg in node.args)
+    return 0.0 if node.is_leaf else how(node).cost + sum(cost(arg) for arg in node.args)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from .node import Node
 from .operators import OPERATORS
+from .signature import Argument
 
 COMPARISON, EITHER, BOTH, SUM, PRODUCT, SIGNED, POWER, ATOM = range(3, 11)
 """How tightly each kind of formula binds, loosest first, as in Python."""
@@ -34,6 +35,11 @@ def render(node: Node) -> str:
 def render_number(value: float) -> str:
     """Return a number as a person writes it: 20, 0.5, 1e-06."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def render_parameter(argument: Argument, value: float) -> str:
+    """Return the value of a window, number or choice as it is written."""
+    return argument.choices[int(value)] if argument.choices else render_number(value)
 
 
 def _render(node: Node) -> tuple[str, int]:
@@ -96,6 +102,6 @@ def _arguments(node: Node) -> list[str]:
         if argument.is_node:
             shown.append(render(next(nodes)))
         elif argument.name in given:
-            text = render_number(given[argument.name])
+            text = render_parameter(argument, given[argument.name])
             shown.append(f"{argument.name}={text}" if argument.keyword else text)
     return shown + [render(node) for node in nodes]

@@ -10,9 +10,10 @@ import numpy as np
 
 from .errors import ParseError
 from .expression import Expression
+from .fields import FIELDS, GROUPS
 from .node import Node, field_node, group, number
 from .operators import OPERATORS
-from .parse import FIELDS, GROUPS, parse
+from .parse import parse
 from .render import render
 from .signature import Argument, Operator
 from .types import UnitMismatch, unit_of

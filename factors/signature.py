@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 NAN_NOTES: Mapping[str, str] = MappingProxyType(
     {
@@ -27,15 +27,17 @@ class Argument:
         Its name in the signature and in templates.
     kind : str
         ``panel`` (an expression), ``condition`` (an expression that is true or false), ``group`` (a grouping's name),
-        ``window`` (a whole number of rows, at least 1) or ``number`` (a literal).
+        ``window`` (a whole number of rows), ``number`` (a literal) or ``choice`` (one of some words).
     default : float or None
-        Value where it is left out; for ``min_periods`` None means the window.
+        Value where it is left out; for a keyword None means the window.
     keyword : bool
         True where it can only be given by name.
     low, high : float
         Bounds of a number.
     whole : bool
         True where the number must be whole.
+    choices : tuple of str
+        The words of a choice, its default first; a tree holds the position of the word.
     """
 
     name: str
@@ -45,6 +47,12 @@ class Argument:
     low: float = float("-inf")
     high: float = float("inf")
     whole: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether a kernel takes it as a whole number."""
+        return self.whole or self.kind == "choice"
 
     @property
     def is_node(self) -> bool:
@@ -56,7 +64,42 @@ class Argument:
         """Return the argument as the signature shows it."""
         if self.keyword and self.default is None:
             return f"{self.name}=window"
+        if self.choices:
+            return f"{self.name}={self.choices[int(self.default or 0)]}"
         return self.name if self.default is None else f"{self.name}={self.default:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """How the engine computes an operator.
+
+    Attributes
+    ----------
+    sweep : callable
+        ``sweep(out, *arrays, *members, *numbers, *fixed, lo, hi)`` fills columns ``[lo, hi)`` of `out`, or rows where
+        `by_rows`; members are the universe, if the names of a day are compared; numbers are the operator's own, in
+        the order of its signature.
+    cost : float
+        About how many nanoseconds it takes a cell at a window of 20; the cache keeps what is dear.
+    fixed : tuple of numbers
+        What tells apart the operators that share a kernel.
+    by_rows : bool
+        True where rows do not depend on each other, False where columns do not.
+    across : bool
+        True where the universe is needed.
+    swapped : bool
+        True where the kernel takes the two panels the other way round.
+    stacked : bool
+        True where the kernel takes the panels after the first as one tuple.
+    """
+
+    sweep: Callable[..., None]
+    cost: float = 1.0
+    fixed: tuple[float, ...] = ()
+    by_rows: bool = False
+    across: bool = False
+    swapped: bool = False
+    stacked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +136,18 @@ class Operator:
         Its symbol, empty for a function.
     nan : str
         What is special about NaN, after the sentence of its family.
+    many : int
+        How often the last panel argument may be given; 0 for once.
+    definition : str
+        A formula of other operators with the arguments' names in it; such an operator has no kernel, and its canonical
+        form, units and days are those of the formula.
+    compute : Compute or None
+        How the engine computes it; None where it has a definition.
+    reference : callable or None
+        The slow and obvious meaning, in float64, to which tests hold the kernel. Elementwise and logic: arrays to an
+        array. Time series: the rows of one name's window that exist, oldest first and NaN included, to a number (for
+        an operator that looks `window` rows back, those `window` + 1 rows). Cross-section: the values of one day's
+        names that are present, to as many. Numbers come by name.
     """
 
     name: str
@@ -108,16 +163,23 @@ class Operator:
     symmetric: bool = False
     infix: str = ""
     nan: str = ""
+    many: int = 0
+    definition: str = ""
+    compute: Compute | None = None
+    reference: Callable[..., Any] | None = None
 
     @property
     def signature(self) -> str:
         """Return the operator as it is written: ``ts_mean(x, window, min_periods=window)``."""
-        return f"{self.name}({', '.join(argument.text for argument in self.arguments)})"
+        shown = [argument.text for argument in self.arguments]
+        if self.many > 1:
+            shown[len(self.nodes) - 1] += ", ..."
+        return f"{self.name}({', '.join(shown)})"
 
     @property
     def takes_many(self) -> bool:
         """Tell whether more than two arguments may be given: to sums, products, chains of conditions, max and min."""
-        return self.symmetric and self.name in ("add", "mul", "and", "or", "max", "min")
+        return self.many > 1
 
     @property
     def positional(self) -> tuple[Argument, ...]:
@@ -143,31 +205,9 @@ class Operator:
         return "\n".join([*lines, "", "Notes", "-----", note, "", "Examples", "--------", self.example])
 
 
-WINDOW = Argument("window", "window", low=1, high=10_000, whole=True)
-MIN_PERIODS = Argument("min_periods", "number", keyword=True, low=1, high=10_000, whole=True)
-DDOF = Argument("ddof", "number", default=1.0, keyword=True, low=0, high=1, whole=True)
-
-
-def panels(names: str) -> tuple[Argument, ...]:
-    """Make the arguments named in a string: ``x?`` is a condition, ``by@`` a group, the rest are panels."""
-    kinds = {"?": "condition", "@": "group"}
-    return tuple(Argument(name.rstrip("?@"), kinds.get(name[-1], "panel")) for name in names.split())
-
-
 class Prose(NamedTuple):
     """What is said about an operator; see `Operator`."""
 
     summary: str
     words: str
     example: str
-
-
-class Traits(TypedDict, total=False):
-    """What an operator may have beside the fields that each one has; see `Operator`."""
-
-    interval: str
-    scaling: tuple[str, ...]
-    mirror: str
-    symmetric: bool
-    infix: str
-    nan: str

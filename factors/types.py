@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
+from .definitions import expanded, written_out
 from .node import Node, Path, walk
 from .operators import OPERATORS
 from .render import render
@@ -241,10 +242,20 @@ def unit_of(node: Node) -> Unit:
     units = tuple(_unit_below(node, place) for place in range(len(node.args)))
     try:
         _check_kinds(node, units)
+        if OPERATORS[node.op].definition:
+            return _unit_of_definition(node)
         return RULES[OPERATORS[node.op].unit](node, units)
     except UnitMismatch as refusal:
         refusal.path = (refusal.position,)
         raise
+
+
+def _unit_of_definition(node: Node) -> Unit:
+    """Return the unit of what a defined operator stands for; a mismatch inside points at the operator."""
+    try:
+        return unit_of(expanded(node))
+    except UnitMismatch as refusal:
+        raise UnitMismatch(f"{node.op}: {refusal.message}", refusal.hint) from None
 
 
 def _unit_below(node: Node, place: int) -> Unit:
@@ -285,4 +296,4 @@ def _no_condition(node: Node, arg: Node, unit: Unit) -> tuple[str, str]:
 
 
 def _reads_field(node: Node) -> bool:
-    return any(each.op == "field" for _, each in walk(node))
+    return any(each.op == "field" for _, each in walk(written_out(node)))

@@ -21,7 +21,7 @@ WINDOWS = {
     "long": (60, 90, 120, 180),
     "any": (5, 10, 20, 30, 40, 60),
 }
-STEERED = {"window", "min_periods", "ddof"}
+
 PRICES = ("close", "open", "high", "low", "vwap")
 ACTIVITY = ("volume", "amount")
 OPERATOR_SLOTS = ("shape", "level", "pair")
@@ -94,7 +94,11 @@ def operators(kind: str) -> tuple[str, ...]:
 
     shape: of one series, whatever its scale; level: of one series, in its units; pair: of two series.
     """
-    known = [o for o in OPERATORS.values() if o.family == "time series" and {a.name for a in o.numbers} <= STEERED]
+    known = [
+        o
+        for o in OPERATORS.values()
+        if o.family == "time series" and all(a.keyword or a.name == "window" for a in o.numbers)
+    ]
     if kind == "pair":
         return tuple(o.name for o in known if len(o.nodes) == 2)
     wanted = {"shape": ("even", "odd", "order"), "level": ("linear", "absolute", "mirror")}[kind]

@@ -3,44 +3,88 @@
 from __future__ import annotations
 
 import contextlib
+import dis
+import functools
 import hashlib
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-import numba
-from platformdirs import user_cache_path
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "operators")
+_COMPILING = threading.RLock()
 
 
-def _digest(folder: Path) -> str:
-    """Return a name for the state of every source in a folder.
+@functools.cache
+def _folder() -> str:
+    """Return where machine code is kept: a folder named after the state of every source that kernels come from.
 
     Numba looks only at the file of the kernel itself: with a helper or a constant changed in another file it would
-    serve the old machine code. So every kernel, helper and constant of the engine lives in this folder.
+    serve the old machine code. So every kernel, helper and constant of the engine lives in `FOLDERS`.
     """
-    sources = sorted(folder.glob("*.py"))
-    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:16]
+    import numba
+    from platformdirs import user_cache_path
+
+    config: Any = numba.config  # reads NUMBA_CACHE_DIR
+    sources = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
+    digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:16]
+    return str(Path(config.CACHE_DIR or user_cache_path("alphaloom")) / "kernels" / digest)
 
 
-_config: Any = numba.config  # reads NUMBA_CACHE_DIR
-_CACHE = Path(_config.CACHE_DIR or user_cache_path("alphaloom")) / "kernels" / _digest(Path(__file__).parent)
+class Kernel:
+    """A function of arrays that becomes machine code when it is first called.
+
+    Declaring costs nothing: numba is imported, and kernels that this one calls are compiled, at the first call.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._compiled: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the machine code, without the interpreter lock."""
+        return (self._compiled or self.compiled())(*args)
+
+    def compiled(self) -> Callable[..., Any]:
+        """Return the machine code, made or loaded at the first call."""
+        with _COMPILING:
+            if self._compiled is None:
+                self._compiled = _compile(self._bound())
+        return self._compiled
+
+    def _bound(self) -> Callable[..., Any]:
+        """Return the function with the kernels that it calls in place of their declarations, as numba needs them."""
+        known = self._function.__globals__
+        read = {each.argval for each in dis.get_instructions(self._function) if each.opname == "LOAD_GLOBAL"}
+        for name in sorted(read):
+            if isinstance(known.get(name), Kernel):
+                known[name] = known[name].compiled()
+        return self._function
 
 
-def kernel(function: Kernel) -> Kernel:
-    """Compile a function of arrays, without the interpreter lock."""
+def kernel(function: Function) -> Function:
+    """Declare a kernel: a function of arrays and numbers that numba can compile."""
+    return cast(Function, Kernel(function))
+
+
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function that compiles itself for the types of its arguments, and keeps the result on disk."""
+    import numba
+
     compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
-    theirs, _config.CACHE_DIR = _config.CACHE_DIR, str(_CACHE)
+    config: Any = numba.config
+    theirs, config.CACHE_DIR = config.CACHE_DIR, _folder()
     try:
         compiled.enable_caching()
         _forgive_full_disk(compiled)
     except RuntimeError:  # nowhere to write: compile anew in each process
         pass
     finally:
-        _config.CACHE_DIR = theirs
-    typed: Kernel = compiled
-    return typed
+        config.CACHE_DIR = theirs
+    return cast(Callable[..., Any], compiled)
 
 
 def _forgive_full_disk(compiled: Any) -> None:

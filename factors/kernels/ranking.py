@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .across import Codes, Members
-from .cells import NAN, ZERO, Array
+from .cells import NAN, ZERO, Array, Codes, Members, finite
 from .kernel_cache import kernel
 
 Keys = NDArray[np.uint64]
@@ -75,9 +74,29 @@ def _present(keys: Keys) -> int:
     return low
 
 
+AVERAGE, MIN, MAX, FIRST = 0, 1, 2, 3
+PERCENT, FROM_ZERO, UNIT, COUNT = 0, 1, 2, 3
+
+
 @kernel
-def place(out: Array, keys: Keys, first: int, buckets: int) -> None:
-    """Write percentile ranks, ties averaged, from sorted words; or their bucket, 1 to `buckets`."""
+def share(twice: float, count: float, scaled: int) -> np.float32:
+    """Turn twice a place among some into what was asked for: r / n, (r - 1) / n, (r - 1) / (n - 1), or r."""
+    lowest = 2.0 if (scaled == FROM_ZERO) | (scaled == UNIT) else 0.0
+    among = 1.0 if scaled == COUNT else count - 1.0 if scaled == UNIT else count
+    return finite((twice - lowest) / (2.0 * among))
+
+
+@kernel
+def _twice(start: int, end: int, at: int, ties: int) -> float:
+    """Return twice the place of a value in a run of equal ones, 1 for the first of all."""
+    if ties == AVERAGE:
+        return start + end + 1.0
+    return 2.0 * (start + 1 if ties == MIN else end if ties == MAX else at + 1)
+
+
+@kernel
+def place(out: Array, keys: Keys, first: int, ties: int, scaled: int) -> None:
+    """Write ranks from sorted words."""
     for k in range(keys.shape[0]):
         line, o = keys[k], out[first + k]
         count = _present(line)
@@ -87,18 +106,32 @@ def place(out: Array, keys: Keys, first: int, buckets: int) -> None:
             end = start + 1
             while end < count and line[end] >> HALF_WORD == line[start] >> HALF_WORD:
                 end += 1
-            twice = start + end + 1
-            rank = np.float32(twice / (2.0 * count))
-            if buckets > 0:
-                rank = np.float32((buckets * twice + 2 * count - 1) // (2 * count))
             for at in range(start, end):
-                o[line[at] & LOW_HALF] = rank
+                o[line[at] & LOW_HALF] = share(_twice(start, end, at, ties), count, scaled)
             start = end
 
 
 @kernel
-def place_groups(out: Array, keys: Keys, first: int) -> None:
-    """Write percentile ranks within groups, ties averaged, from sorted words."""
+def place_buckets(out: Array, keys: Keys, first: int, buckets: int) -> None:
+    """Write the bucket of each name, 1 to `buckets`, from sorted words: the ceiling of its average rank times them."""
+    for k in range(keys.shape[0]):
+        line, o = keys[k], out[first + k]
+        count = _present(line)
+        o[:] = NAN
+        start = 0
+        while start < count:
+            end = start + 1
+            while end < count and line[end] >> HALF_WORD == line[start] >> HALF_WORD:
+                end += 1
+            bucket = np.float32((buckets * (start + end + 1) + 2 * count - 1) // (2 * count))
+            for at in range(start, end):
+                o[line[at] & LOW_HALF] = bucket
+            start = end
+
+
+@kernel
+def place_groups(out: Array, keys: Keys, first: int, ties: int, scaled: int) -> None:
+    """Write ranks within groups from sorted words."""
     for k in range(keys.shape[0]):
         line, o = keys[k], out[first + k]
         count = _present(line)
@@ -112,39 +145,10 @@ def place_groups(out: Array, keys: Keys, first: int) -> None:
             end = start + 1
             while end < group_end and line[end] >> ORDER == line[start] >> ORDER:
                 end += 1
-            rank = np.float32((start + end + 1 - 2 * group_start) / (2.0 * (group_end - group_start)))
             for at in range(start, end):
-                o[line[at] & LOW_QUARTER] = rank
+                twice = _twice(start - group_start, end - group_start, at - group_start, ties)
+                o[line[at] & LOW_QUARTER] = share(twice, group_end - group_start, scaled)
             start = end
-
-
-def rank(out: Array, values: Array, member: Members, lo: int, hi: int) -> None:
-    """Rank the members of each day: ascending, ties averaged, over the count."""
-    _rank(out, values, member, 0, lo, hi)
-
-
-def quantile_bucket(out: Array, values: Array, member: Members, buckets: int, lo: int, hi: int) -> None:
-    """Cut the ranks of each day into buckets 1 to `buckets`."""
-    _rank(out, values, member, buckets, lo, hi)
-
-
-def _rank(out: Array, values: Array, member: Members, buckets: int, lo: int, hi: int) -> None:
-    keys = np.empty((min(ROWS, hi - lo), values.shape[1]), np.uint64)
-    for first in range(lo, hi, ROWS):
-        some = keys[: min(ROWS, hi - first)]
-        pack(some, values, member, first)
-        some.sort(axis=1)
-        place(out, some, first, buckets)
-
-
-def group_rank(out: Array, values: Array, codes: Codes, member: Members, lo: int, hi: int) -> None:
-    """Rank the members of each group on each day: ascending, ties averaged, over the group's count."""
-    keys = np.empty((min(ROWS, hi - lo), values.shape[1]), np.uint64)
-    for first in range(lo, hi, ROWS):
-        some = keys[: min(ROWS, hi - first)]
-        pack_groups(some, values, codes, member, first)
-        some.sort(axis=1)
-        place_groups(out, some, first)
 
 
 @kernel

@@ -12,6 +12,7 @@ from alphaloom.factors.engine import Engine
 from alphaloom.factors.errors import PanelLacksField, ParseError
 from alphaloom.factors.expression import Expression
 from alphaloom.factors.node import Node, call, field_node, number, walk
+from alphaloom.factors.operators import OPERATORS
 from alphaloom.factors.parse import parse
 from alphaloom.factors.sample import sample
 from alphaloom.factors.warmup import warm_up
@@ -42,7 +43,7 @@ def same_bytes(found: list[NDArray[np.float32]], expected: list[NDArray[np.float
 
 
 def chained(node: Node) -> bool:
-    return len(node.args) > 2 and node.op in reference.FOLDED
+    return len(node.args) > 2 and bool(OPERATORS[node.op].many)
 
 
 @settings(max_examples=25, deadline=None)

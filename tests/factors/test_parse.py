@@ -93,9 +93,9 @@ CARETS = {
         ts_mean(close, open)
                        ^
         Write ts_mean(x, window, min_periods=window), for example ts_mean(returns, 20).""",
-    "delay(close, 0)": """
-        window of delay cannot be 0
-        delay(close, 0)
+    "delta(close, 0)": """
+        window of delta cannot be 0
+        delta(close, 0)
                      ^
         It is a whole number from 1 to 10000.""",
     "close + delay(close, -2)": """
@@ -144,7 +144,7 @@ CARETS = {
         rank is an operator, not a field
         rank
         ^
-        Write rank(x), for example rank(returns).""",
+        Write rank(x, ties=average, scaled=percent), for example rank(returns).""",
     "ts_std(close, 5, ddoff=0)": """
         ts_std has no keyword 'ddoff'
         ts_std(close, 5, ddoff=0)

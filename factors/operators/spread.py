@@ -9,11 +9,15 @@ a constant window has a spread of exactly zero.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from .cells import NAN, Array, Sums, finite, is_constant
-from .kernel_cache import kernel
+from ..declare import ABSOLUTE, DDOF, EVEN, ODD, SQUARE, rolling
+from ..kernels.cells import NAN, Array, Sums, finite, is_constant
+from ..kernels.kernel_cache import kernel
+from ..obvious import Values, constant, present, score, variance
+from ..signature import Prose
 
 VARIANCE, DEVIATION, SCORE = 0, 1, 2
 SKEW, KURTOSIS = 0, 1
@@ -43,7 +47,7 @@ def _spread(value: np.float32, n: float, m: float, s: float, ddof: float, what: 
 
 
 @kernel
-def rolling_spread(out: Array, values: Array, window: int, need: int, ddof: float, what: int, lo: int, hi: int) -> None:
+def rolling_spread(out: Array, values: Array, window: int, need: int, ddof: int, what: int, lo: int, hi: int) -> None:
     """Variance, standard deviation, or distance from the mean in standard deviations."""
     days, names = out.shape[0], hi - lo
     tails, heads = np.zeros((min(window, days) + 1, 3, names)), np.zeros((2, 3, names))
@@ -126,3 +130,60 @@ def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, 
         for j in range(names):
             answer = _shape(both[0, j], both[1, j], both[2, j], both[3, j], both[4, j], what)
             o[j] = finite(answer) if both[0, j] >= need else NAN
+
+
+TS_STD = rolling(
+    "ts_std", "same",
+    Prose("Standard deviation over the window.", "the {window}-day standard deviation of {x}", "ts_std(returns, 20)"),
+    rolling_spread, DDOF, cost=2.5, fixed=(DEVIATION,), scaling=ABSOLUTE,
+    reference=lambda x, ddof, **_: math.sqrt(variance(present(x), ddof)),
+)  # fmt: skip
+TS_VAR = rolling(
+    "ts_var", "square",
+    Prose("Variance over the window.", "the {window}-day variance of {x}", "ts_var(returns, 20)"),
+    rolling_spread, DDOF, cost=2.5, fixed=(VARIANCE,), scaling=SQUARE,
+    reference=lambda x, ddof, **_: variance(present(x), ddof),
+)  # fmt: skip
+TS_ZSCORE = rolling(
+    "ts_zscore", "ratio",
+    Prose("Today's value less the mean of the window, over its standard deviation.",
+          "how many {window}-day standard deviations {x} is from its mean", "ts_zscore(volume, 20)"),
+    rolling_spread, DDOF, cost=2.5, fixed=(SCORE,), scaling=ODD,
+    nan="Today's value must be present; a constant window gives NaN.",
+    reference=lambda x, ddof, **_: score(x[-1], present(x), ddof),
+)  # fmt: skip
+
+
+def _standard(values: Values) -> Values:
+    """Bring to a scale that pandas does not take for zero."""
+    centred: Values = values - values.mean()
+    centred /= np.abs(centred).max()
+    return centred
+
+
+def _moment(name: str, least: int) -> Callable[..., float]:
+    """Make a reference from a method of pandas, which corrects for bias."""
+
+    def shape(x: Values, **_: float) -> float:
+        import pandas as pd
+
+        v = present(x)
+        return math.nan if len(v) < least or constant(v) else float(getattr(pd.Series(_standard(v)), name)())
+
+    return shape
+
+
+TS_SKEW = rolling(
+    "ts_skew", "ratio",
+    Prose("Skewness over the window, corrected for bias as pandas does.", "the {window}-day skewness of {x}",
+          "ts_skew(returns, 60)"),
+    rolling_shape, cost=6.0, fixed=(SKEW,), scaling=ODD, nan="A constant window, or fewer than 3 values, gives NaN.",
+    reference=_moment("skew", 3),
+)  # fmt: skip
+TS_KURT = rolling(
+    "ts_kurt", "ratio",
+    Prose("Excess kurtosis over the window, corrected for bias as pandas does.", "the {window}-day kurtosis of {x}",
+          "ts_kurt(returns, 60)"),
+    rolling_shape, cost=6.0, fixed=(KURTOSIS,), scaling=EVEN,
+    nan="A constant window, or fewer than 4 values, gives NaN.", reference=_moment("kurt", 4),
+)  # fmt: skip

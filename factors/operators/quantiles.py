@@ -2,51 +2,62 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from .cells import NAN, ONE, ZERO, Array, Sums, finite
-from .kernel_cache import kernel
+from ..declare import ABSOLUTE, LINEAR, MIRROR, ORDER, SCALED, TIES, rolling
+from ..kernels.cells import NAN, ONE, ZERO, Array, Sums, finite
+from ..kernels.kernel_cache import kernel
+from ..kernels.ranking import AVERAGE, MIN, share
+from ..obvious import places, present
+from ..signature import Argument, Prose
 
 HALF = np.float32(0.5)
 LAST = np.float32(np.inf)
 
 
 @kernel
-def _step(now: np.float32, then: np.float32) -> np.float32:
-    """Return 1 for an earlier value below today's, 1/2 for an equal one, else 0."""
-    return (HALF if then < now else ZERO) + (HALF if then <= now else ZERO)
+def _step(now: np.float32, then: np.float32, below: np.float32, equal: np.float32) -> np.float32:
+    """Return `below` + `equal` for an earlier value below today's, `equal` for the same value, else 0."""
+    return (below if then < now else ZERO) + (equal if then <= now else ZERO)
 
 
 @kernel
-def _climb(below: Array, now: Array, values: Array, first: int, stop: int, lo: int) -> None:
+def _climb(
+    steps: Array, now: Array, values: Array, first: int, stop: int, lo: int, below: np.float32, equal: np.float32
+) -> None:
     """Add the steps of some earlier rows, four at a time: each time the sums are read and written once."""
     hi, fours = lo + now.size, stop - (stop - first) % 4
     for past in range(first, fours, 4):
         a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
         for j in range(now.size):
-            below[j] += _step(now[j], a[j]) + _step(now[j], b[j]) + _step(now[j], c[j]) + _step(now[j], d[j])
+            two = _step(now[j], a[j], below, equal) + _step(now[j], b[j], below, equal)
+            steps[j] += two + _step(now[j], c[j], below, equal) + _step(now[j], d[j], below, equal)
     for past in range(fours, stop):
         a = values[past, lo:hi]
         for j in range(now.size):
-            below[j] += _step(now[j], a[j])
+            steps[j] += _step(now[j], a[j], below, equal)
 
 
 @kernel
-def ts_rank(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
-    """Rank today's value among the window: ascending, ties averaged, over the count."""
+def ts_rank(out: Array, values: Array, window: int, need: int, ties: int, scaled: int, lo: int, hi: int) -> None:
+    """Rank today's value among the window; of equal ones it is the last, so `first` and `max` are the same."""
     days, names = out.shape[0], hi - lo
-    below, known = np.empty(names, np.float32), np.zeros(names, np.float32)
+    steps, known = np.empty(names, np.float32), np.zeros(names, np.float32)
+    equal = HALF if ties == AVERAGE else ZERO if ties == MIN else ONE
+    start = HALF if ties == AVERAGE else ONE if ties == MIN else ZERO
     for day in range(days):
         now, o = values[day, lo:hi], out[day, lo:hi]
-        below[:] = HALF
-        _climb(below, now, values, max(0, day - window + 1), day + 1, lo)
+        steps[:] = start
+        _climb(steps, now, values, max(0, day - window + 1), day + 1, lo, ONE - equal, equal)
         if day >= window:
             gone = values[day - window, lo:hi]
             for j in range(names):
                 known[j] -= ONE if gone[j] == gone[j] else ZERO
         for j in range(names):
             known[j] += ONE if now[j] == now[j] else ZERO
-            rank = np.float32(np.float64(below[j]) / np.float64(known[j]))
+            rank = share(2.0 * steps[j], known[j], scaled)
             o[j] = rank if (now[j] == now[j]) & (known[j] >= need) else NAN
 
 
@@ -150,3 +161,30 @@ def ts_mad(out: Array, values: Array, window: int, need: int, lo: int, hi: int) 
         _wander(away, total, values, first, day + 1, lo)
         for j in range(names):
             o[j] = finite(away[j] / known[j]) if known[j] >= need else NAN
+
+
+TS_RANK = rolling(
+    "ts_rank", "rank",
+    Prose("Rank of today's value in the window: ascending, average ties, percentile in (0, 1].",
+          "the rank of {x} within its last {window} days", "ts_rank(volume, 20)"),
+    ts_rank, TIES, SCALED, cost=4.0, scaling=ORDER, nan="Today's value must be present.",
+    reference=lambda x, ties, scaled, **_: math.nan if math.isnan(x[-1]) else places(present(x), ties, scaled)[-1],
+)  # fmt: skip
+TS_MEDIAN = rolling(
+    "ts_median", "same",
+    Prose("Median over the window.", "the {window}-day median of {x}", "ts_median(returns, 20)"),
+    rolling_median, cost=30.0, scaling=LINEAR, reference=lambda x, **_: np.nanmedian(x),
+)  # fmt: skip
+TS_QUANTILE = rolling(
+    "ts_quantile", "same",
+    Prose("The q-quantile of the window, interpolated linearly.",
+          "the {q} quantile of the last {window} days of {x}", "ts_quantile(returns, 20, 0.8)"),
+    rolling_quantile, Argument("q", "number", low=0, high=1), cost=30.0, scaling=MIRROR,
+    reference=lambda x, q, **_: np.nanquantile(x, q),
+)  # fmt: skip
+TS_MAD = rolling(
+    "ts_mad", "same",
+    Prose("Mean absolute deviation from the mean of the window.", "the {window}-day mean absolute deviation of {x}",
+          "ts_mad(returns, 20)"),
+    ts_mad, cost=6.0, scaling=ABSOLUTE, reference=lambda x, **_: np.nanmean(np.abs(x - np.nanmean(x))),
+)  # fmt: skip

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .cells import NAN, Array, Sums, finite
-from .kernel_cache import kernel
+from ..declare import LINEAR, rolling
+from ..kernels.cells import NAN, Array, Sums, finite
+from ..kernels.kernel_cache import kernel
+from ..obvious import weighted
+from ..signature import Argument, Prose
 
 
 @kernel
@@ -68,10 +71,10 @@ def _fading_tails(values: Array, first: int, lo: int, fade: Sums, tails: Sums) -
 
 
 @kernel
-def ema(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
-    """Average with weights that fade by 1 - 2 / (window + 1) a row, over `window` rows, scaled to sum 1."""
+def ema(out: Array, values: Array, window: int, need: int, span: float, lo: int, hi: int) -> None:
+    """Average with weights that fade by 1 - 2 / (span + 1) a row, over `window` rows, scaled to sum 1."""
     days, names = out.shape[0], hi - lo
-    keep = 1.0 - 2.0 / (window + 1.0)
+    keep = 1.0 - 2.0 / (span + 1.0)
     fade = keep ** np.arange(window + 1).astype(np.float64)
     tails, head = np.zeros((3, min(window, days) + 1, names)), np.zeros((3, names))
     for day in range(days):
@@ -89,3 +92,22 @@ def ema(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> 
             head[2, j] += 1.0 if present else 0.0
             average = (head[0, j] + older * tail[j]) / (head[1, j] + older * tail_weight[j])
             o[j] = finite(average) if head[2, j] + tail_count[j] >= need else NAN
+
+
+SCALED_TO_ONE = "The weights of values that are present are scaled to sum 1."
+
+DECAY_LINEAR = rolling(
+    "decay_linear", "same",
+    Prose("Weighted mean with weights 1 to `window`, the newest heaviest, sum 1.",
+          "the {window}-day linearly weighted mean of {x}", "decay_linear(returns, 10)"),
+    decay_linear, cost=2.0, scaling=LINEAR, nan=SCALED_TO_ONE,
+    reference=lambda x, window, **_: weighted(x, lambda age: window - age),
+)  # fmt: skip
+EMA = rolling(
+    "ema", "same",
+    Prose("Exponentially weighted mean over the last `window` rows: weight (1 - 2 / (span + 1)) ** k for the value k "
+          "rows ago, scaled to sum 1. It reads no further back, so it has an end.",
+          "the {window}-day exponentially weighted mean of {x}", "ema(close, 20)"),
+    ema, Argument("span", "number", keyword=True, low=1, high=1e6), cost=2.0, scaling=LINEAR, nan=SCALED_TO_ONE,
+    reference=lambda x, span, **_: weighted(x, lambda age: (1 - 2 / (span + 1)) ** age),
+)  # fmt: skip

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .cells import NAN, ZERO, Array, Sums, finite
-from .kernel_cache import kernel
+from ..declare import LINEAR, rolling
+from ..kernels.cells import NAN, ZERO, Array, Sums, finite
+from ..kernels.kernel_cache import kernel
+from ..obvious import present
+from ..signature import Prose
 
 SUM, MEAN, COUNT = 0, 1, 2
 
@@ -79,3 +82,24 @@ def rolling_product(out: Array, values: Array, window: int, need: int, lo: int, 
         _multiply(values[day, lo:hi], heads[(day + 1) % 2], head)
         for j in range(names):
             o[j] = finite(head[0, j] * tail[0, j]) if head[1, j] + tail[1, j] >= need else NAN
+
+
+TS_SUM = rolling(
+    "ts_sum", "same", Prose("Sum over the window.", "the {window}-day sum of {x}", "ts_sum(volume, 20)"), rolling_sum,
+    cost=1.5, fixed=(SUM,), scaling=LINEAR, reference=lambda x, **_: np.nansum(x),
+)  # fmt: skip
+TS_MEAN = rolling(
+    "ts_mean", "same", Prose("Mean over the window.", "the {window}-day mean of {x}", "ts_mean(returns, 20)"),
+    rolling_sum, cost=1.5, fixed=(MEAN,), scaling=LINEAR, reference=lambda x, **_: np.nanmean(x),
+)  # fmt: skip
+TS_COUNT = rolling(
+    "ts_count", "number",
+    Prose("Number of rows of the window on which the condition held.",
+          "the number of the last {window} days on which {condition}", "ts_count(close > open, 20)"),
+    rolling_sum, takes="condition?", cost=1.5, fixed=(COUNT,), reference=lambda x, **_: (present(x) != 0).sum(),
+)  # fmt: skip
+TS_PRODUCT = rolling(
+    "ts_product", "pure",
+    Prose("Product over the window.", "the {window}-day product of {x}", "ts_product(1 + returns, 20)"),
+    rolling_product, cost=1.5, reference=lambda x, **_: np.nanprod(x),
+)  # fmt: skip

@@ -9,8 +9,11 @@ import math
 
 import numpy as np
 
-from .cells import NAN, Array, Sums, finite, is_constant
-from .kernel_cache import kernel
+from ..declare import DDOF, EVEN, LINEAR, rolling
+from ..kernels.cells import NAN, Array, Sums, finite, is_constant
+from ..kernels.kernel_cache import kernel
+from ..obvious import clock, correlation, covariance, line
+from ..signature import Prose
 
 CORRELATION, COVARIANCE, SLOPE, RESIDUAL, R_SQUARED = 0, 1, 2, 3, 4
 
@@ -62,7 +65,7 @@ def _relation(n: float, mx: float, my: float, xx: float, yy: float, xy: float, d
 
 @kernel
 def rolling_pair(
-    out: Array, x: Array, y: Array, window: int, need: int, ddof: float, what: int, lo: int, hi: int
+    out: Array, x: Array, y: Array, window: int, need: int, ddof: int, what: int, lo: int, hi: int
 ) -> None:
     """Correlation or covariance of x and y, or the line of y on x: its slope, today's residual, its R squared."""
     days, names = out.shape[0], hi - lo
@@ -90,4 +93,49 @@ def rolling_trend(out: Array, values: Array, window: int, need: int, what: int, 
     clock = np.empty((out.shape[0], hi), np.float32)
     for day in range(out.shape[0]):
         clock[day] = np.float32(day)
-    rolling_pair(out, clock, values, window, need, 1.0, what, lo, hi)
+    rolling_pair(out, clock, values, window, need, 1, what, lo, hi)
+
+
+BOTH = "Rows where both are present count."
+
+TS_CORR = rolling(
+    "ts_corr", "ratio",
+    Prose("Pearson correlation of x and y over the window.", "the {window}-day correlation of {x} with {y}",
+          "ts_corr(returns, volume, 20)"),
+    rolling_pair, takes="x y", cost=5.0, fixed=(1, CORRELATION), scaling=("odd", "odd"), symmetric=True,
+    nan=BOTH + " A constant one, by a relative test, gives NaN.", reference=lambda x, y, **_: correlation(x, y),
+)  # fmt: skip
+TS_COV = rolling(
+    "ts_cov", "product",
+    Prose("Covariance of x and y over the window.", "the {window}-day covariance of {x} with {y}",
+          "ts_cov(returns, volume, 20)"),
+    rolling_pair, DDOF, takes="x y", cost=5.0, fixed=(COVARIANCE,), scaling=("linear", "linear"), symmetric=True,
+    nan=BOTH, reference=lambda x, y, ddof, **_: covariance(x, y, ddof),
+)  # fmt: skip
+TS_BETA = rolling(
+    "ts_beta", "quotient",
+    Prose("Slope of the least-squares line of y on x over the window.", "the {window}-day slope of {y} on {x}",
+          "ts_beta(returns, delay(returns, 1), 20)"),
+    rolling_pair, takes="y x", cost=5.0, fixed=(1, SLOPE), swapped=True, scaling=("linear", "inverse"),
+    nan=BOTH + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[0],
+)  # fmt: skip
+TS_SLOPE = rolling(
+    "ts_slope", "same",
+    Prose("Slope of the least-squares line of x on time over the window, per day.",
+          "the slope of the {window}-day trend of {x}", "ts_slope(close, 20)"),
+    rolling_trend, cost=5.0, fixed=(SLOPE,), scaling=LINEAR, reference=lambda x, **_: line(x, clock(x))[0],
+)  # fmt: skip
+TS_RESIDUAL = rolling(
+    "ts_residual", "same",
+    Prose("Today's distance from the least-squares line of x on time over the window.",
+          "how far {x} is above its {window}-day trend", "ts_residual(close, 20)"),
+    rolling_trend, cost=5.0, fixed=(RESIDUAL,), scaling=LINEAR, nan="Today's value must be present.",
+    reference=lambda x, **_: x[-1] - line(x, clock(x))[1] - line(x, clock(x))[0] * clock(x)[-1],
+)  # fmt: skip
+TS_RSQUARE = rolling(
+    "ts_rsquare", "ratio",
+    Prose("R squared of the least-squares line of x on time over the window.",
+          "how well a straight line fits the last {window} days of {x}", "ts_rsquare(close, 20)"),
+    rolling_trend, cost=5.0, fixed=(R_SQUARED,), scaling=EVEN, nan="A constant window gives NaN.",
+    reference=lambda x, **_: correlation(x, clock(x)) ** 2,
+)  # fmt: skip

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .cells import NAN, Array, finite, is_constant
-from .kernel_cache import kernel
-
-Members = NDArray[np.bool_]
-Codes = NDArray[np.int16]
+from ..declare import DDOF, LINEAR, ODD, across
+from ..kernels.cells import NAN, Array, Members, finite, is_constant
+from ..kernels.kernel_cache import kernel
+from ..obvious import Values, score, variance
+from ..signature import Argument, Prose
 
 
 @kernel
@@ -45,7 +44,7 @@ def demean(out: Array, values: Array, member: Members, lo: int, hi: int) -> None
 
 
 @kernel
-def zscore(out: Array, values: Array, member: Members, ddof: float, lo: int, hi: int) -> None:
+def zscore(out: Array, values: Array, member: Members, ddof: int, lo: int, hi: int) -> None:
     """Subtract the mean of the day and divide by its standard deviation."""
     for day in range(lo, hi):
         count, mean, squares = _centre(values[day], member[day])
@@ -77,44 +76,33 @@ def scale(out: Array, values: Array, member: Members, gross: float, lo: int, hi:
         _set(out[day], row, member[day], 0.0, gross / total)
 
 
-@kernel
-def _group_centres(row: Array, codes: Codes, member: Members, sums: NDArray[np.float64]) -> None:
-    """Fill count, mean and squared deviations of each group, in two passes."""
-    sums[:] = 0.0
-    for j in range(row.size):
-        if member[j] and codes[j] >= 0 and row[j] == row[j]:
-            sums[0, codes[j]] += 1.0
-            sums[1, codes[j]] += np.float64(row[j])
-    for g in range(sums.shape[1]):
-        sums[1, g] /= sums[0, g]
-    for j in range(row.size):
-        if member[j] and codes[j] >= 0 and row[j] == row[j]:
-            sums[2, codes[j]] += (np.float64(row[j]) - sums[1, codes[j]]) ** 2
+def _held(x: Values, limit: float) -> Values:
+    reach = limit * math.sqrt(variance(x, 1)) if len(x) > 1 else math.inf
+    return np.clip(x, x.mean() - reach, x.mean() + reach)
 
 
-@kernel
-def group_demean(out: Array, values: Array, codes: Codes, member: Members, lo: int, hi: int) -> None:
-    """Subtract the mean of the group."""
-    sums = np.empty((3, max(codes.max(), 0) + 1))
-    for day in range(lo, hi):
-        row, o = values[day], out[day]
-        _group_centres(row, codes, member[day], sums)
-        for j in range(o.size):
-            known = member[day, j] and codes[j] >= 0
-            o[j] = finite(np.float64(row[j]) - sums[1, codes[j]]) if known else NAN
-
-
-@kernel
-def group_zscore(out: Array, values: Array, codes: Codes, member: Members, ddof: float, lo: int, hi: int) -> None:
-    """Subtract the mean of the group and divide by its standard deviation."""
-    sums = np.empty((3, max(codes.max(), 0) + 1))
-    for day in range(lo, hi):
-        row, o = values[day], out[day]
-        _group_centres(row, codes, member[day], sums)
-        for g in range(sums.shape[1]):
-            count, mean, squares = sums[0, g], sums[1, g], sums[2, g]
-            flat = count <= ddof or is_constant(squares, mean, count)
-            sums[2, g] = np.nan if flat else 1.0 / math.sqrt(squares / (count - ddof))
-        for j in range(o.size):
-            known = member[day, j] and codes[j] >= 0
-            o[j] = finite((np.float64(row[j]) - sums[1, codes[j]]) * sums[2, codes[j]]) if known else NAN
+ZSCORE = across(
+    "zscore", "x", "ratio",
+    Prose("x less the mean of the names, over their standard deviation.", "the cross-sectional z-score of {x}",
+          "zscore(returns)"),
+    zscore, DDOF, scaling=ODD, nan="A day on which all are equal gives NaN.",
+    reference=lambda x, ddof: np.array([score(each, x, ddof) for each in x]),
+)  # fmt: skip
+SCALE = across(
+    "scale", "x", "ratio",
+    Prose("x scaled so that the absolute values of the day sum to `to`.", "{x} scaled to a gross sum of {to}",
+          "scale(returns)"),
+    scale, Argument("to", "number", 1.0, True, low=1e-9), cost=2.0, scaling=ODD,
+    nan="A day on which all are zero gives NaN.", reference=lambda x, to: x * to / np.abs(x).sum(),
+)  # fmt: skip
+WINSORIZE = across(
+    "winsorize", "x", "same",
+    Prose("x held within `limit` standard deviations (ddof 1) of the mean of the names.",
+          "{x} held within {limit} standard deviations of its mean", "winsorize(returns, 3)"),
+    winsorize, Argument("limit", "number", 3.0, low=1e-9), scaling=LINEAR, reference=_held,
+)  # fmt: skip
+DEMEAN = across(
+    "demean", "x", "same",
+    Prose("x less the mean of the names.", "{x} less its cross-sectional mean", "demean(returns)"),
+    demean, scaling=LINEAR, reference=lambda x: x - x.mean(),
+)  # fmt: skip

@@ -1,0 +1,63 @@
+"""Write out operators that are defined in the language itself: ``rsi(x, 14)`` is a formula of sums and differences."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+from .build import Builder
+from .fields import FIELDS
+from .node import Node
+from .operators import OPERATORS, parameters
+from .render import render_parameter
+from .signature import Operator
+from .syntax import Syntax, read
+
+
+@functools.lru_cache(maxsize=16384)
+def expanded(node: Node) -> Node:
+    """Return the formula that a defined operator stands for, its arguments in place; other nodes as they are."""
+    operator = OPERATORS.get(node.op)
+    while operator is not None and operator.definition:
+        given = {argument.name: arg for argument, arg in zip(operator.nodes, node.args, strict=True)}
+        node = _filled(_template(operator.name, tuple(parameters(node).items())), given)
+        operator = OPERATORS.get(node.op)
+    return node
+
+
+@functools.lru_cache(maxsize=16384)
+def written_out(node: Node) -> Node:
+    """Return the tree with every defined operator written out."""
+    node = expanded(node)
+    args = tuple(written_out(arg) for arg in node.args)
+    return node if args == node.args else node.with_args(*args)
+
+
+@functools.lru_cache(maxsize=4096)
+def _template(name: str, numbers: tuple[tuple[str, float], ...]) -> Node:
+    """Return the tree of a definition with its numbers in place; its panel arguments are leaves of their names."""
+    operator = OPERATORS[name]
+    words = {key: _shown(operator, key, value) for key, value in numbers}
+    names = {argument.name for argument in operator.nodes}
+    builder = Builder(operator.definition, frozenset({*FIELDS, *names}), frozenset(names))
+    return builder.whole(_with_numbers(read(operator.definition), words))
+
+
+def _shown(operator: Operator, name: str, value: float) -> str:
+    return render_parameter(next(each for each in operator.numbers if each.name == name), value)
+
+
+def _with_numbers(piece: Syntax, words: dict[str, str]) -> Syntax:
+    """Put the numbers and words of a call in the place of their names."""
+    if piece.kind == "name" and piece.text in words:
+        word = words[piece.text]
+        return replace(piece, kind="name" if word[0].isalpha() else "number", text=word)
+    return replace(piece, args=tuple(_with_numbers(arg, words) for arg in piece.args))
+
+
+def _filled(node: Node, given: dict[str, Node]) -> Node:
+    """Put the arguments of a call in the place of their names."""
+    if node.op in ("field", "group") and node.name in given:
+        return given[node.name]
+    args = tuple(_filled(arg, given) for arg in node.args)
+    return node if args == node.args else node.with_args(*args)

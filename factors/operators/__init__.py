@@ -1,0 +1,50 @@
+"""List the operators of the factor language: every `Operator` that a file of this folder declares.
+
+A new operator is a new file here: its kernel, its declaration and its reference, about 30 lines. The parser, the unit
+rules, the day intervals, the canonical form, the plain words, the sampler, the decoding grammar, the dialects, the
+documentation and the tests read this table; nothing else has to be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from itertools import pairwise
+from pkgutil import iter_modules
+from types import MappingProxyType
+
+from ..node import Node
+from ..signature import NAN_NOTES, Operator
+
+
+def _declared() -> Iterator[Operator]:
+    """Yield the operators of every file of the folder."""
+    for module in iter_modules(__path__):
+        yield from (value for value in vars(import_module(f".{module.name}", __name__)).values() if _is_one(value))
+
+
+def _is_one(value: object) -> bool:
+    return isinstance(value, Operator)
+
+
+def _table() -> Mapping[str, Operator]:
+    """Return the operators by family, then by name."""
+    families = list(NAN_NOTES)
+    found = sorted(_declared(), key=lambda each: (families.index(each.family), each.name))
+    twice = {one.name for one, other in pairwise(found) if one.name == other.name and one != other}
+    if twice:
+        raise ValueError(f"two files of `factors/operators` declare {', '.join(sorted(twice))}")
+    return MappingProxyType({operator.name: operator for operator in found})
+
+
+OPERATORS: Mapping[str, Operator] = _table()
+
+
+def parameters(node: Node) -> dict[str, float]:
+    """Return every number of an operator node by name, defaults filled in; a keyword without one is the window."""
+    given = dict(node.params)
+    found: dict[str, float] = {}
+    for argument in OPERATORS[node.op].numbers:
+        value = given.get(argument.name, argument.default)
+        found[argument.name] = found.get("window", 1.0) if value is None else value
+    return found
