@@ -14,15 +14,21 @@ from .expression import Expression
 from .fields import FIELDS, GROUPS
 from .interval import days_read
 from .linear import BadConstant
-from .node import Node, Path, walk
+from .node import Node, walk
 from .render import render
-from .syntax import DEEPEST, LONGEST, read, too_deep
-from .types import UnitMismatch, unit_of
+from .syntax import DEEPEST, LONGEST, Syntax, read, too_deep
+from .types import UnitMismatch, forgiven, unit_of
 
 LARGEST_SIZE = 200
 
 
-def parse(text: str, *, fields: Collection[str] | None = None, groups: Collection[str] | None = None) -> Expression:
+def parse(
+    text: str,
+    *,
+    fields: Collection[str] | None = None,
+    groups: Collection[str] | None = None,
+    dialect: str = "alphaloom",
+) -> Expression:
     """Read a formula into an `Expression`.
 
     Parameters
@@ -33,6 +39,9 @@ def parse(text: str, *, fields: Collection[str] | None = None, groups: Collectio
         The columns that may be read; by default the standard ones.
     groups : collection of str, optional
         The groupings that may be named; by default ``sector`` and ``industry``.
+    dialect : str
+        The language that the formula is written in (see `dialects`). What a foreign formula means is kept; where its
+        units do not agree, and where it differs from what the same words mean here, `Expression.warnings` says so.
 
     Returns
     -------
@@ -42,21 +51,23 @@ def parse(text: str, *, fields: Collection[str] | None = None, groups: Collectio
     Raises
     ------
     ParseError
-        With the place, the reason, the stage (``parse``, ``types`` or ``causal``) and a hint.
+        With the place, the reason, the stage (``parse``, ``types``, ``causal`` or ``dialect``) and a hint.
     """
     return _parse(
         text,
         frozenset(FIELDS if fields is None else fields),
         frozenset(GROUPS if groups is None else groups),
+        dialect,
     )
 
 
 @functools.lru_cache(maxsize=8192)
-def _parse(text: str, fields: frozenset[str], groups: frozenset[str]) -> Expression:
+def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: str) -> Expression:
     builder = Builder(text, fields, groups)
-    root = builder.whole(read(text))
+    own = dialect == "alphaloom"
+    root = builder.whole(read(text) if own else _imported(builder, dialect))
     _refuse_large(root, text)
-    unit = _typed(root, text, builder.places)
+    unit = _typed(builder, root, forgiving=not own)
     lookback = days_read(root)
     if lookback.hi > 0:
         raise ParseError(
@@ -83,8 +94,17 @@ def _parse(text: str, fields: frozenset[str], groups: frozenset[str]) -> Express
         depth=root.depth,
         constants=sum((node.op == "number") + len(node.params) for _, node in walk(root)),
         fields=reads,
-        warnings=tuple(builder.warnings),
+        warnings=tuple(dict.fromkeys(builder.warnings)),
     )
+
+
+def _imported(builder: Builder, dialect: str) -> Syntax:
+    """Read a formula of another language into our syntax; what differs is a warning."""
+    from .dialects import read_foreign  # most formulas are our own
+
+    imported = read_foreign(builder.text, dialect, fields=builder.fields, groups=builder.groups)
+    builder.warnings += imported.notes
+    return imported.syntax
 
 
 def _read_names(root: Node, text: str, fields: frozenset[str]) -> frozenset[str]:
@@ -107,12 +127,17 @@ def _refuse_large(root: Node, text: str) -> None:
         raise ParseError(f"the formula has {root.size} nodes; {LARGEST_SIZE} are allowed", text=text)
 
 
-def _typed(root: Node, text: str, places: dict[Path, int]) -> str:
+def _typed(builder: Builder, root: Node, *, forgiving: bool) -> str:
+    """Return the unit of a tree; units that disagree are refused, or are warnings of a formula from elsewhere."""
     try:
-        return unit_of(root).name
+        if not forgiving:
+            return unit_of(root).name
+        unit, mismatches = forgiven(root)
     except UnitMismatch as refusal:
-        place = places.get(refusal.path, 0)
-        raise ParseError(refusal.message, at=place, text=text, stage="types", hint=refusal.hint) from None
+        place = builder.places.get(refusal.path, 0)
+        raise ParseError(refusal.message, at=place, text=builder.text, stage="types", hint=refusal.hint) from None
+    builder.warnings += [f"units do not agree: {mismatch.message}" for mismatch in mismatches]
+    return unit.name
 
 
 def _canonical(root: Node, text: str) -> Node:

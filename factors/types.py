@@ -56,11 +56,14 @@ class Unit:
 
 
 class UnitMismatch(Exception):
-    """A rule refused its arguments; `position` is the argument to point at."""
+    """A rule refused its arguments; `position` is the argument to point at.
 
-    def __init__(self, message: str, hint: str, position: int = 0) -> None:
+    `firm` tells what has no meaning at all, an operator over days or names of a constant, from units that disagree.
+    """
+
+    def __init__(self, message: str, hint: str, position: int = 0, *, firm: bool = False) -> None:
         super().__init__(message)
-        self.message, self.hint, self.position = message, hint, position
+        self.message, self.hint, self.position, self.firm = message, hint, position, firm
         self.path: Path = ()
 
 
@@ -266,6 +269,42 @@ def _unit_below(node: Node, place: int) -> Unit:
         raise
 
 
+def forgiven(node: Node) -> tuple[Unit, tuple[UnitMismatch, ...]]:
+    """Return the unit of an expression from elsewhere, and where its units do not agree.
+
+    Published formulas do add a correlation to a price. The result of such a step counts as a ratio, or as true or false
+    where two things are compared.
+
+    Raises
+    ------
+    UnitMismatch
+        Where a truth value is missing, or an operator is given a constant.
+    """
+    if node.is_leaf:
+        return unit_of(node), ()
+    if OPERATORS[node.op].definition:
+        return forgiven(expanded(node))
+    below = [_forgiven_below(node, place) for place in range(len(node.args))]
+    found = tuple(mismatch for _, more in below for mismatch in more)
+    units = tuple(unit for unit, _ in below)
+    try:
+        _check_kinds(node, units)
+        return RULES[OPERATORS[node.op].unit](node, units), found
+    except UnitMismatch as refusal:
+        refusal.path = (refusal.position,)
+        if refusal.firm:
+            raise
+        return BOOL if OPERATORS[node.op].unit == "comparison" else RATIO, (*found, refusal)
+
+
+def _forgiven_below(node: Node, place: int) -> tuple[Unit, tuple[UnitMismatch, ...]]:
+    try:
+        return forgiven(node.args[place])
+    except UnitMismatch as refusal:
+        refusal.path = (place, *refusal.path)
+        raise
+
+
 def _check_kinds(node: Node, units: Units) -> None:
     """Refuse a condition that is not true or false, and operators over days or names that are given a constant."""
     operator = OPERATORS[node.op]
@@ -273,14 +312,14 @@ def _check_kinds(node: Node, units: Units) -> None:
     for place, (arg, unit) in enumerate(zip(node.args, units, strict=True)):
         kind = kinds[min(place, len(kinds) - 1)]
         if kind == "condition" and unit.kind != "bool":
-            raise UnitMismatch(*_no_condition(node, arg, unit), place)
+            raise UnitMismatch(*_no_condition(node, arg, unit), place, firm=True)
         if kind != "group" and _needs_field(operator.family, kind) and not _reads_field(arg):
             raise UnitMismatch(
                 f"{node.op} needs something that changes; {_shown(arg)} is a constant", f"Example: {operator.example}",
-                place,
+                place, firm=True,
             )  # fmt: skip
     if operator.unit == "comparison" and not _reads_field(node):
-        raise UnitMismatch(f"{_shown(node)} compares constants", f"Example: {operator.example}")
+        raise UnitMismatch(f"{_shown(node)} compares constants", f"Example: {operator.example}", firm=True)
 
 
 def _needs_field(family: str, kind: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ..definitions import expanded
 from ..errors import ParseError
 from ..node import Node
 from ..operators import OPERATORS, parameters
@@ -114,6 +115,8 @@ class _Exporter:
         if node.op in self.dialect.symbols and not node.params:
             return Syntax("call", node.op, 0, 0, tuple(map(self.convert, node.args)), infix=True)
         operator = OPERATORS[node.op]
+        if operator.definition:
+            return self.convert(expanded(node))
         if len(node.args) > len(operator.nodes):
             return self.convert(node.with_args(node.with_args(*node.args[:-1]), node.args[-1]))
         raise ParseError(
