@@ -23,7 +23,7 @@ FLAT = 1e-6
 def windows(x: Values, days: int) -> Values:
     """Return ``[T, N, days]``, today last."""
     before = np.full((days - 1, x.shape[1]), np.nan)
-    return np.lib.stride_tricks.sliding_window_view(np.vstack([before, x]), days, axis=0)
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(np.vstack([before, x]), days, axis=0))
 
 
 def earlier(x: Values, days: int) -> Values:
@@ -31,7 +31,7 @@ def earlier(x: Values, days: int) -> Values:
 
 
 def centred(w: Values) -> Values:
-    return w - w.mean(-1, keepdims=True)
+    return np.asarray(w - w.mean(-1, keepdims=True))
 
 
 def moment(w: Values, power: int) -> Values:
@@ -51,11 +51,11 @@ def counted_above(w: Values) -> Values:
     """Rank today's value from the top: 1 / n for the highest."""
     last = w[..., -1:]
     left, right = (last < w).sum(-1), (last <= w).sum(-1)
-    return (right + left + (right > left)) / (2 * w.shape[-1])
+    return np.asarray((right + left + (right > left)) / (2 * w.shape[-1]))
 
 
 def weighted(w: Values, weights: Values) -> Values:
-    return np.sum(w * (weights / weights.sum()), axis=-1)
+    return np.asarray(np.sum(w * (weights / weights.sum()), axis=-1))
 
 
 def faded(w: Values) -> Values:

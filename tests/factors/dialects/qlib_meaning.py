@@ -45,12 +45,30 @@ def rsquare(x: Frame, n: int) -> Frame:
 
 
 def is_flat(x: Frame, n: int) -> Frame:
-    return x.rolling(n, min_periods=1).std() <= FLAT
+    return std(x, n) <= FLAT
+
+
+def pairs(rule: Callable[[NDArray[np.float64], NDArray[np.float64]], float]) -> Callable[[Frame, Frame, int], Frame]:
+    """Apply a rule to the rows of each window in which both are there."""
+
+    def found(x: Frame, y: Frame, n: int) -> Frame:
+        a, b = number(x).to_numpy(), number(y).to_numpy()
+        out = np.full(a.shape, np.nan)
+        for day, name in np.ndindex(*a.shape):
+            one, other = (side[max(0, day - n + 1) : day + 1, name] for side in (a, b))
+            both = np.isfinite(one) & np.isfinite(other)
+            out[day, name] = rule(one[both], other[both]) if both.sum() > 1 else np.nan
+        return pd.DataFrame(out)
+
+    return found
+
+
+def covariance(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    return float(((x - x.mean()) * (y - y.mean())).sum() / (len(x) - 1))
 
 
 def corr(x: Frame, y: Frame, n: int) -> Frame:
-    x, y = number(x), number(y)
-    found = x.rolling(n, min_periods=1).corr(y, pairwise=False)
+    found = pairs(lambda a, b: covariance(a, b) / (a.std(ddof=1) * b.std(ddof=1)))(x, y, n)
     return found.mask(is_flat(x, n) | is_flat(y, n))
 
 
@@ -71,6 +89,19 @@ def weighted(x: Frame, n: int) -> Frame:
 
 def deviation(x: Frame, n: int) -> Frame:
     return x.rolling(n, min_periods=1).apply(lambda window: np.nanmean(np.abs(window - np.nanmean(window))), raw=True)
+
+
+def each(rule: Callable[[NDArray[np.float64]], Any]) -> Callable[[Frame, int], Frame]:
+    """Take each window by itself: pandas' running sums leave the rounding of old values behind."""
+
+    def found(x: Frame, n: int) -> Frame:
+        return number(x).rolling(n, min_periods=1).apply(lambda window: rule(window[~np.isnan(window)]), raw=True)
+
+    return found
+
+
+def std(x: Frame, n: int) -> Frame:
+    return each(lambda window: window.std(ddof=1) if len(window) > 1 else np.nan)(x, n)
 
 
 def rolled(method: str) -> Callable[[Frame, int], Frame]:
@@ -104,7 +135,11 @@ def centred(x: Frame) -> Frame:
 
 
 MEANINGS: Mapping[str, Callable[..., Any]] = {
-    **{name: rolled(name.lower()) for name in ("Mean", "Sum", "Std", "Var", "Skew", "Kurt", "Max", "Min", "Count")},
+    **{name: rolled(name.lower()) for name in ("Skew", "Kurt", "Max", "Min", "Count")},
+    "Mean": each(np.mean),
+    "Sum": each(np.sum),
+    "Std": std,
+    "Var": lambda x, n: std(x, n) ** 2,
     **{name: getattr(np, name.lower()) for name in ("Abs", "Sign", "Log", "Power")},
     "Ref": lambda x, n: x.shift(n),
     "Delta": lambda x, n: x - x.shift(n),
@@ -120,7 +155,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "WMA": weighted,
     "EMA": lambda x, n: x.ewm(span=n, min_periods=1).mean(),
     "Corr": corr,
-    "Cov": lambda x, y, n: number(x).rolling(n, min_periods=1).cov(number(y), pairwise=False),
+    "Cov": pairs(covariance),
     "Greater": np.maximum,
     "Less": np.minimum,
     "If": choose,

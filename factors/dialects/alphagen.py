@@ -1,0 +1,114 @@
+"""AlphaGen: ``Add(CSRank($volume), Mean($close, 20d))``.
+
+What its operators mean was read in `alphagen/data/expression.py` at commit 1c187544 of RL-MLDM/alphagen; earlier and later commits
+differ in names more than in meanings:
+
+- Windows are complete: a missing value makes all of them missing, except `Rank`.
+- `Rank` counts from the top: 1 / n for the highest value of the window, average ties. `CSRank` is argsort of argsort over
+  n: from 0, ties by column.
+- `WMA` has weights 0 to n - 1: the oldest day has none. `EMA` ends with its window. `Med` is the lower of the two middle values.
+- `Skew` and `Kurt` are moments without correction for bias (`Kurt` over the variance with n - 1).
+- `Corr` of a side whose squared deviations sum to less than 1e-6 is the sum of products. Here that is missing, by a relative test.
+- Divisions by zero and logarithms of zero are infinite.
+
+Names that begin with `Ts`, and `SLog1p`, `Inv`, `GetGreater`, `GetLess` and `Rank` with one argument, are those of its
+descendant AlphaForge.
+"""
+
+from __future__ import annotations
+
+from .dialect import Dialect
+
+INFINITE = "a division by zero is infinite in AlphaGen and missing here"
+ZERO = "the logarithm of 0 is infinite in AlphaGen and missing here"
+GAPS = "a window with a gap has a rank in AlphaGen and none here"
+OLDEST = "a gap on the oldest day of the window, whose weight is 0, makes AlphaGen's value missing, and not this one"
+FLAT = "where one side hardly moves (squared deviations below 1e-6) AlphaGen gives the sum of products, and here it is a true correlation or missing"
+
+MOMENTS = """
+{0}Skew(x, d) {1} ts_skew(x, d) * (d - 2) / (d * (d - 1)) ** 0.5
+{0}Kurt(x, d) {1} ts_kurt(x, d) * ((d - 1) / (d + 1) * ((d - 2) * (d - 3)) / (d * d)) + (3 * ((d - 1) * ((d - 1) * (d - 1))) / (d * (d * (d + 1))) - 3)
+"""
+WINDOWED = f"""
+{{0}}Mean(x, d) {{1}} ts_mean(x, d)
+{{0}}Sum(x, d) {{1}} ts_sum(x, d)
+{{0}}Std(x, d) {{1}} ts_std(x, d)
+{{0}}Var(x, d) {{1}} ts_var(x, d)
+{MOMENTS}
+{{0}}Max(x, d) {{1}} ts_max(x, d)
+{{0}}Min(x, d) {{1}} ts_min(x, d)
+{{0}}Med(x, d) {{1}} ts_median(x, d)
+{{0}}Mad(x, d) {{1}} ts_mad(x, d)
+{{0}}Rank(x, d) {{1}} ts_rank(-x, d) # {GAPS}
+{{0}}Delta(x, d) {{1}} delta(x, d)
+{{0}}WMA(x, d) {{1}} decay_linear(x, d - 1) # {OLDEST}
+{{0}}EMA(x, d) {{1}} ema(x, d)
+{{0}}Cov(x, y, d) {{1}} ts_cov(x, y, d)
+{{0}}Corr(x, y, d) {{1}} ts_corr(x, y, d) # {FLAT}
+"""
+FIELDS = ("open", "high", "low", "close", "volume", "vwap")
+NAMED = "\n".join(f"{name} >> {field}" for field in FIELDS for name in (field, f"FeatureType.{field.upper()}"))
+
+RULES = f"""
+# Leaves
+{NAMED}
+Feature(x) >> x
+Constant(n) >> n
+
+# Arithmetic
+Add(x, y) -> x + y
+Sub(x, y) -> x - y
+Mul(x, y) -> x * y
+Mul(-1, x) << -x
+Div(x, n) -> x / n
+Div(x, y) -> x / y # {INFINITE}
+x / n >> x / n
+x / y >> x / y # {INFINITE}
+Pow(x, 2) -> x ** 2
+Pow(x, 3) -> x ** 3
+Pow(x, 0.5) -> x ** 0.5
+Pow(x, y) -> x ** y # 0 to a negative power is infinite in AlphaGen and missing here
+Abs(x) -> abs(x)
+Sign(x) -> sign(x)
+Log(x) -> log(x) # {ZERO}
+Greater(x, y) -> max(x, y)
+Less(x, y) -> min(x, y)
+Pow(x, 0.5) << sqrt(x)
+Mul(Sign(x), Pow(Abs(x), y)) << signed_power(x, y)
+Less(Greater(x, n), m) << clip(x, n, m)
+
+# Names
+CSRank(x) -> rank(x, ties=first, scaled=zero)
+
+# Windows
+Ref(x, b) -> delay(x, b)
+Sub(Div(x, Ref(x, d)), 1) << ts_returns(x, d) # {INFINITE}
+{WINDOWED.format("", "->")}
+Rank(Mul(-1, x), d) << ts_rank(x, d) # {GAPS}
+Div(Sub(x, Mean(x, d)), Std(x, d)) << ts_zscore(x, d) # {INFINITE}
+
+# AlphaForge
+{WINDOWED.format("Ts", ">>")}
+Rank(x) >> rank(x, ties=first, scaled=zero)
+GetGreater(x, y) >> max(x, y)
+GetLess(x, y) >> min(x, y)
+Inv(x) >> 1 / x # {INFINITE}
+SLog1p(x) >> sign(x) * log(1 + abs(x))
+TsIr(x, d) >> ts_mean(x, d) / ts_std(x, d) # {INFINITE}
+TsMinMaxDiff(x, d) >> ts_max(x, d) - ts_min(x, d)
+TsMaxDiff(x, d) >> x - ts_max(x, d)
+TsMinDiff(x, d) >> x - ts_min(x, d)
+TsDiv(x, d) >> x / ts_mean(x, d) # {INFINITE}
+TsPctChange(x, d) >> ts_returns(x, d - 1) # {INFINITE}
+"""
+
+DIALECT = Dialect(
+    name="alphagen",
+    title="AlphaGen",
+    grammar="alphagen.lark",
+    rules=RULES,
+    symbols={},
+    sign="$",
+    example="Add(CSRank($volume), Mean($close, 20d))",
+)
+"""How AlphaGen is read and written."""

@@ -1,0 +1,169 @@
+"""Qlib: ``Corr($close, Log($volume + 1), 20) / Std($close, 20)``.
+
+What its operators mean was read in `qlib/data/ops.py` of pyqlib 0.9.7 and its rolling helpers:
+
+- Windows are pandas' own with ``min_periods=1``: a value from the first row on, gaps left out. `Std`, `Var` and `Cov` divide
+  by n - 1.
+- `IdxMax` and `IdxMin` count places from 1, the oldest row of the window first; a gap in the window is taken for the best.
+- `WMA` is the mean, not the sum, of normalised weights 1 to n times values: 1 / n of a weighted mean. (Releases before 0.8
+  began the weights at 0.) `EMA` never ends.
+- `Corr` and `Rsquare` are missing where a standard deviation is below 2e-5, whatever the unit. Here the test is relative.
+- A comparison with a missing value is false, `Ne` true. A division by zero and the logarithm of zero are infinite.
+- A window of 0 is all rows from the first one on, and one between 0 and 1 the weight of today: neither has an end, only that of
+  `EMA` fades.
+
+Names such as `CSRank` are not Qlib's own: others register them as custom operators, and they mean the same in most.
+"""
+
+from __future__ import annotations
+
+from .dialect import ARITHMETIC, COMPARISONS, POWER, Dialect, Symbol
+
+INFINITE = "a division by zero is infinite in Qlib and missing here"
+FALSE = "a comparison with a missing value is false in Qlib and missing here"
+PLACE = "around a gap in the window Qlib gives the place of the gap, here it is that of the best value"
+FLAT = "Qlib takes a standard deviation below 2e-5 for zero, whatever the unit; here the test is relative to the level"
+EQUAL = "where all values of a window are equal, Qlib gives a number and here it is missing"
+EXTENSION = "Qlib itself compares no names: register this one as a custom operator"
+
+SIGNS = {"Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<=", "Eq": "=="}
+
+CONDITIONS = {
+    **{f"x {sign} y": f"holds(x {sign} y)" for sign in SIGNS.values()},
+    "x != y": "~holds(x == y)",
+}
+CALLED = {f"{name}(x, y)": f"holds(x {sign} y)" for name, sign in SIGNS.items()} | {"Ne(x, y)": "~holds(x == y)"}
+JOINED = {"And(x, y)": "x & y", "Or(x, y)": "x | y", "Not(x)": "~x"}
+
+CHOICES = "\n".join(
+    [f"If({theirs}, x1, y1) -> where({ours}, x1, y1)" for theirs, ours in (CONDITIONS | JOINED).items()]
+    + [f"If({theirs}, x1, y1) >> where({ours}, x1, y1)" for theirs, ours in CALLED.items()]
+    + [f"If({each}, x1, y1) >> where({each}, x1, y1)" for each in ("x & y", "x | y", "~x")]
+)
+TRUTHS = "\n".join(
+    [f"{theirs} -> {ours}" for theirs, ours in (CONDITIONS | JOINED).items()]
+    + [f"{theirs} >> {ours}" for theirs, ours in CALLED.items()]
+    + [f"x {sign} y << x {sign} y # {FALSE}" for sign in (*SIGNS.values(), "!=")]
+)
+NAMED = "\n".join(
+    f"Feature({mark}{field}{mark}) >> {field}"
+    for field in ("open", "high", "low", "close", "volume", "vwap", "amount")
+    for mark in "'\""
+)
+
+RULES = f"""
+# Fields
+$change -> returns # $change of Qlib's data counts from the last close there was; returns here need yesterday's
+$money >> amount
+{NAMED}
+
+# Arithmetic
+Add(x, y) >> x + y
+Sub(x, y) >> x - y
+Mul(x, y) >> x * y
+-1 * x << -x
+x / n -> x / n
+Div(x, n) >> x / n
+x / y -> x / y # {INFINITE}
+Div(x, y) >> x / y # {INFINITE}
+Power(x, 2) >> x ** 2
+Power(x, 3) >> x ** 3
+Power(x, 0.5) >> x ** 0.5
+Power(x, y) >> x ** y # 0 to a negative power is infinite in Qlib and missing here
+Abs(x) -> abs(x)
+Sign(x) -> sign(x)
+Log(x) -> log(x) # the logarithm of 0 is infinite in Qlib and missing here
+Greater(x, y) -> max(x, y)
+Less(x, y) -> min(x, y)
+Power(x, 0.5) << sqrt(x)
+Sign(x) * Power(Abs(x), y) << signed_power(x, y)
+Less(Greater(x, n), m) << clip(x, n, m)
+
+# Conditions
+{CHOICES}
+If(c, x, y) -> where(c, x, y) # where the condition is missing, Qlib takes the first branch, and here the choice is missing
+{TRUTHS}
+
+# Windows
+Ref(x, d) -> delay(x, d)
+Delta(x, d) -> delta(x, d)
+x / Ref(x, d) - 1 << ts_returns(x, d) # {INFINITE}
+Mean(x, d) -> ts_mean(x, d, min_periods=1)
+Sum(x, d) -> ts_sum(x, d, min_periods=1)
+Std(x, d) -> ts_std(x, d, min_periods=1)
+Var(x, d) -> ts_var(x, d, min_periods=1)
+Skew(x, d) -> ts_skew(x, d, min_periods=1) # {EQUAL}
+Kurt(x, d) -> ts_kurt(x, d, min_periods=1) # {EQUAL}
+Max(x, d) -> ts_max(x, d, min_periods=1)
+Min(x, d) -> ts_min(x, d, min_periods=1)
+IdxMax(x, d) -> ts_argmax(x, d, min_periods=1, counted=position) # {PLACE}
+IdxMin(x, d) -> ts_argmin(x, d, min_periods=1, counted=position) # {PLACE}
+d - IdxMax(x, d) << ts_argmax(x, d) # the first rows differ, and {PLACE}
+d - IdxMin(x, d) << ts_argmin(x, d) # the first rows differ, and {PLACE}
+Med(x, d) -> ts_median(x, d, min_periods=1)
+Mad(x, d) -> ts_mad(x, d, min_periods=1)
+Quantile(x, d, q) -> ts_quantile(x, d, q, min_periods=1)
+Rank(x, d) -> ts_rank(x, d, min_periods=1)
+Count(x, d) -> ts_sum(holds(x == x), d, min_periods=1)
+Sum(c, d) << ts_count(c, d, min_periods=1)
+Slope(x, d) -> ts_slope(x, d, min_periods=1)
+Resi(x, d) -> ts_residual(x, d, min_periods=1)
+Rsquare(x, d) -> ts_rsquare(x, d, min_periods=1) # {FLAT}
+(x - Mean(x, d)) / Std(x, d) << ts_zscore(x, d, min_periods=1) # {INFINITE}
+WMA(x, d) -> decay_linear(x, d) / d # Qlib has a value in the first rows and around gaps, where this is missing
+WMA(x, d) * d << decay_linear(x, d) # Qlib has a value in the first rows and around gaps, where this is missing
+EMA(x, 1) >> x # on a missing day Qlib repeats the value before it
+EMA(x, d) -> ema(x, 8 * d, min_periods=1, span=d) # after a gap of more than 8 * d days this is missing; Qlib never forgets
+EMA(x, n) >> ema(x, 16 / n - 8, min_periods=1, span=2 / n - 1) # after a very long gap this is missing; Qlib never forgets
+Corr(x, y, d) -> ts_corr(x, y, d, min_periods=1) # {FLAT}
+Cov(x, y, d) -> ts_cov(x, y, d, min_periods=1)
+Cov(y, x, d) / Var(x, d) << ts_beta(y, x, d, min_periods=1) # gaps of one that the other does not have differ
+
+# Names, as others extend Qlib
+CSRank(x) >> rank(x)
+CSRank(x) << rank(x) # {EXTENSION}
+CsRank(x) >> rank(x)
+Rank(x) >> rank(x)
+CSZScore(x) >> zscore(x)
+CSZScore(x) << zscore(x) # {EXTENSION}
+CsZScore(x) >> zscore(x)
+CSScale(x) >> scale(x)
+CSScale(x) << scale(x) # {EXTENSION}
+CsScale(x) >> scale(x)
+CSDemean(x) >> demean(x)
+CSDemean(x) << demean(x) # {EXTENSION}
+CSMean(x) >> x - demean(x) # a name without a value today has no mean here
+Sqrt(x) >> sqrt(x)
+Exp(x) >> exp(x) # what is too large is infinite in Qlib and missing here
+Exp(x) << exp(x) # {EXTENSION}
+Tanh(x) >> tanh(x)
+Tanh(x) << tanh(x) # {EXTENSION}
+Clip(x, n, m) >> clip(x, n, m)
+"""
+
+ANOTHER = "It reads another instrument, and a formula here reads each name by itself. Add what it reads as a column."
+PERIODS = "It reads statements by reporting period. Add the figure to the panel, as known each day, as a column."
+
+DIALECT = Dialect(
+    name="qlib",
+    title="Qlib",
+    grammar="qlib.lark",
+    rules=RULES,
+    symbols={
+        **{name: ARITHMETIC[name] for name in ("add", "sub", "mul", "div")},
+        **COMPARISONS,
+        "power": Symbol("**", POWER),
+    },
+    sign="$",
+    refused={
+        "Mask": ANOTHER,
+        "ChangeInstrument": ANOTHER,
+        "P": PERIODS,
+        "PRef": PERIODS,
+        "PFeature": PERIODS,
+        "TResample": "It changes the days themselves. Resample the data before the panel is made.",
+        "Rolling": "It names no statistic. Write Mean, Sum, Std, ...",
+    },
+    example="Corr($close, Log($volume + 1), 20) / Std($close, 20)",
+)
+"""How Qlib is read and written."""
