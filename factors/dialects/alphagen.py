@@ -74,8 +74,8 @@ Log(x) -> log(x) # {ZERO}
 Greater(x, y) -> max(x, y)
 Less(x, y) -> min(x, y)
 Pow(x, 0.5) << sqrt(x)
-Mul(Sign(x), Pow(Abs(x), y)) << signed_power(x, y)
-Less(Greater(x, n), m) << clip(x, n, m)
+Mul(Sign(x), Pow(Abs(x), y)) -> signed_power(x, y)
+Less(Greater(x, n), m) << clip(x, n, m) # clip is written as two comparisons
 
 # Names
 CSRank(x) -> rank(x, ties=first, scaled=zero)

@@ -24,6 +24,7 @@ FALSE = "a comparison with a missing value is false in Qlib and missing here"
 PLACE = "around a gap in the window Qlib gives the place of the gap, here it is that of the best value"
 FLAT = "Qlib takes a standard deviation below 2e-5 for zero, whatever the unit; here the test is relative to the level"
 EQUAL = "where all values of a window are equal, Qlib gives a number and here it is missing"
+ENDLESS = "Qlib's EMA never ends; after a long gap (beyond the window in days) this one, which ends at 8 times the span, differs"
 EXTENSION = "Qlib itself compares no names: register this one as a custom operator"
 
 SIGNS = {"Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<=", "Eq": "=="}
@@ -76,8 +77,8 @@ Log(x) -> log(x) # the logarithm of 0 is infinite in Qlib and missing here
 Greater(x, y) -> max(x, y)
 Less(x, y) -> min(x, y)
 Power(x, 0.5) << sqrt(x)
-Sign(x) * Power(Abs(x), y) << signed_power(x, y)
-Less(Greater(x, n), m) << clip(x, n, m)
+Sign(x) * Power(Abs(x), y) -> signed_power(x, y)
+Less(Greater(x, n), m) << clip(x, n, m) # clip is written as two comparisons
 
 # Conditions
 {CHOICES}
@@ -105,7 +106,7 @@ Mad(x, d) -> ts_mad(x, d, min_periods=1)
 Quantile(x, d, q) -> ts_quantile(x, d, q, min_periods=1)
 Rank(x, d) -> ts_rank(x, d, min_periods=1)
 Count(x, d) -> ts_sum(holds(x == x), d, min_periods=1)
-Sum(c, d) << ts_count(c, d, min_periods=1)
+Sum(c, d) << ts_count(c, d, min_periods=1) # a count is written as a sum of truth values
 Slope(x, d) -> ts_slope(x, d, min_periods=1)
 Resi(x, d) -> ts_residual(x, d, min_periods=1)
 Rsquare(x, d) -> ts_rsquare(x, d, min_periods=1) # {FLAT}
@@ -113,8 +114,8 @@ Rsquare(x, d) -> ts_rsquare(x, d, min_periods=1) # {FLAT}
 WMA(x, d) -> decay_linear(x, d) / d # Qlib has a value in the first rows and around gaps, where this is missing
 WMA(x, d) * d << decay_linear(x, d) # Qlib has a value in the first rows and around gaps, where this is missing
 EMA(x, 1) >> x # on a missing day Qlib repeats the value before it
-EMA(x, d) -> ema(x, 8 * d, min_periods=1, span=d) # after a gap of more than 8 * d days this is missing; Qlib never forgets
-EMA(x, n) >> ema(x, 16 / n - 8, min_periods=1, span=2 / n - 1) # after a very long gap this is missing; Qlib never forgets
+EMA(x, d) -> ema(x, 8 * d, min_periods=1, span=d) # {ENDLESS}
+EMA(x, n) >> ema(x, 16 / n - 8, min_periods=1, span=2 / n - 1) # {ENDLESS}
 Corr(x, y, d) -> ts_corr(x, y, d, min_periods=1) # {FLAT}
 Cov(x, y, d) -> ts_cov(x, y, d, min_periods=1)
 Cov(y, x, d) / Var(x, d) << ts_beta(y, x, d, min_periods=1) # gaps of one that the other does not have differ

@@ -35,7 +35,7 @@ def centred(w: Values) -> Values:
 
 
 def moment(w: Values, power: int) -> Values:
-    return np.mean(centred(w) ** power, axis=-1)
+    return np.asarray(np.mean(centred(w) ** power, axis=-1))
 
 
 def over(rule: Callable[[Values], Values]) -> Callable[[Values, int], Values]:

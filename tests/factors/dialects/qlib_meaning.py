@@ -153,15 +153,14 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "Resi": line(1),
     "Rsquare": rsquare,
     "WMA": weighted,
-    "EMA": lambda x, n: x.ewm(span=n, min_periods=1).mean(),
+    "EMA": lambda x, n: x.ewm(**({"alpha": n} if n < 1 else {"span": n}), min_periods=1).mean(),
     "Corr": corr,
     "Cov": pairs(covariance),
     "Greater": np.maximum,
     "Less": np.minimum,
     "If": choose,
     "Not": lambda x: ~x,
-    "Feature": lambda name: name,
-    "CSRank": across,
+    **dict.fromkeys(("CSRank", "CsRank"), across),
     "CSDemean": centred,
     "CSMean": lambda x: x - centred(x),
     "CSZScore": lambda x: centred(x).div(x.std(axis=1), axis=0),
@@ -210,6 +209,8 @@ class Meaning:
             case ast.Constant(value=value):
                 return value
             case ast.Name(id=name):
+                return self._columns[name]
+            case ast.Call(func=ast.Name(id="Feature"), args=[ast.Constant(value=str(name))]):
                 return self._columns[name]
             case ast.Call(func=ast.Name(id=name), args=args):
                 return MEANINGS[name](*map(self._found, args))
