@@ -36,7 +36,8 @@ class ParseError(FactorError):
     text : str
         The formula.
     stage : str
-        ``parse`` (grammar, names, arguments), ``types`` (units) or ``causal`` (reads the future).
+        ``parse`` (grammar, names, arguments), ``types`` (units), ``causal`` (reads the future) or ``dialect`` (cannot be
+        carried from one language to the other).
     hint : str
         How to mend it: the signature and an example, or the nearest name.
     """
@@ -52,8 +53,15 @@ class ParseError(FactorError):
         self.others: tuple[ParseError, ...] = ()
         """Further mistakes of the same formula, by place."""
 
+    @property
+    def mistakes(self) -> tuple[ParseError, ...]:
+        """Return this mistake and the further ones of the same formula."""
+        return self, *self.others
+
     def caret(self) -> str:
-        """Return the formula with a caret under the place; a long formula is cut around it."""
+        """Return the formula with a caret under the place, cut around it where it is long; empty without a formula."""
+        if not self.text:
+            return ""
         start = max(0, min(self.at - SHOWN // 2, len(self.text) - SHOWN))
         stop = start + SHOWN
         before, after = ("..." if start else ""), ("..." if stop < len(self.text) else "")
@@ -62,12 +70,17 @@ class ParseError(FactorError):
 
     def __str__(self) -> str:
         """Return the message, the formula with its caret, and the hint."""
-        parts = [self.message, self.caret() if self.text else "", self.hint]
+        parts = [self.message, self.caret(), self.hint]
         return "\n".join(part for part in parts if part)
 
     def record(self) -> dict[str, object]:
-        """Return the error as a JSON-able object, with its place and stage."""
-        return super().record() | {"at": self.at, "stage": self.stage, "got": self.text}
+        """Return the error as a JSON-able object, with its place and stage, and every mistake of the formula."""
+        found = [mistake.lesson() for mistake in self.mistakes]
+        return super().record() | {"at": self.at, "stage": self.stage, "got": self.text, "errors": found}
+
+    def lesson(self) -> dict[str, object]:
+        """Return place, reason and remedy of this one mistake as a JSON-able object."""
+        return {"at": self.at, "message": self.message, "hint": self.hint, "stage": self.stage}
 
 
 class PanelLacksField(FactorError):
