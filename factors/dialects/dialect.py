@@ -67,6 +67,8 @@ class Dialect:
         Our operators that it writes with a sign, where it means the same by it.
     sign : str
         What stands before the name of a field.
+    sign_optional : bool
+        True where it may be left out.
     fields : mapping of str to str
         Fields that it calls by another name: its name to ours, its own without `sign`.
     any_case : bool
@@ -87,6 +89,7 @@ class Dialect:
     rules: str
     symbols: Mapping[str, Symbol]
     sign: str = ""
+    sign_optional: bool = False
     fields: Mapping[str, str] = field(default_factory=dict)
     any_case: bool = False
     group_sign: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from ..signature import Argument
 from ..syntax import Syntax
 from .dialect import Dialect
 from .registry import dialect_named
-from .rule import EXPRESSIONS, Rule, computed, is_computed, kind_of
+from .rule import EXPRESSIONS, WINDOWS, Rule, computed, is_computed, kind_of, rounded, variables
 from .spelling import spelled
 from .surface import rules_of
 
@@ -80,7 +81,9 @@ def _by_operator(dialect: str) -> Mapping[str, tuple[Rule, ...]]:
 
 
 def _weight(piece: Syntax) -> int:
-    """Weigh how much a pattern asks for: any expression nothing, a literal more than a variable number."""
+    """Weigh how much a pattern asks for: any expression nothing, a literal more than a variable or computed number."""
+    if is_computed(piece):
+        return 1
     if piece.kind == "name":
         kind = kind_of(piece.text)
         return 3 if not kind else 0 if kind in EXPRESSIONS else 1
@@ -209,20 +212,39 @@ def _matches_numeral(
 def _matches_number(pattern: Syntax, value: float | None, match: _Match) -> bool:
     if value is None:
         return False
-    if pattern.kind == "name" and kind_of(pattern.text):
+    if pattern.kind == "name" and (kind := kind_of(pattern.text)):
+        if kind in WINDOWS and value != int(value):
+            return False
         return match.numbers.setdefault(pattern.text, value) == value
     match.pending.append((pattern, value))
     return True
 
 
+def _solve(pattern: Syntax, value: float, numbers: dict[str, float]) -> None:
+    """Find the one number of a rule that is not known yet, where it or one over it enters straight: 16 * m, 2 / n."""
+    unknown = {each for each in variables(pattern) if each not in numbers}
+    if len(unknown) != 1:
+        return
+    name = unknown.pop()
+    with contextlib.suppress(ZeroDivisionError, OverflowError):
+        for power in (1, -1):
+            first, second = (computed(pattern, numbers | {name: each**power}) for each in (1.0, 2.0))
+            found = rounded((1 + (value - first) / (second - first)) ** power)
+            if computed(pattern, numbers | {name: found}) == value:
+                numbers[name] = found
+                return
+
+
 def _settles(match: _Match) -> bool:
     """Compare the numbers that a rule computes, now that its variables are known, and keep the edges that differ."""
+    for pattern, value in match.pending:
+        _solve(pattern, value, match.numbers)
     try:
         agree = all(computed(pattern, match.numbers) == value for pattern, value in match.pending)
         match.edges = [
             (name, theirs, ours) for name, theirs, ours in match.edges
             if (computed(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs) != ours
         ]  # fmt: skip
-    except (KeyError, ZeroDivisionError):
+    except (KeyError, ZeroDivisionError, OverflowError):
         return False
     return agree

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..errors import ParseError, nearest
+from ..operators import OPERATORS
 from ..render import render_number
 from ..syntax import Syntax
 from .dialect import Dialect
@@ -20,7 +21,11 @@ from .surface import read_surface, rules_of
 Bound = dict[str, Syntax]
 """What stands where the variables of a rule are."""
 
+LARGEST = 1000
+"""How many pieces a rewritten formula may have: rules that use an argument twice multiply."""
 LARGEST_WINDOW = 1e6
+TRUTHS = frozenset(name for name, operator in OPERATORS.items() if operator.unit in ("comparison", "logic"))
+"""Our operators that are true or false."""
 
 
 class Imported(NamedTuple):
@@ -54,7 +59,7 @@ def read_foreign(text: str, dialect: str, *, fields: Collection[str], groups: Co
     """
     foreign = dialect_named(dialect)
     importer = _Importer(text, foreign, frozenset(fields), frozenset(groups))
-    syntax = importer.convert(read_surface(text, foreign))
+    syntax = importer.whole(read_surface(text, foreign))
     return Imported(syntax, tuple(dict.fromkeys(importer.notes)))
 
 
@@ -74,10 +79,6 @@ def _head(piece: Syntax, dialect: Dialect) -> str:
     return f"sign {piece.text}" if piece.infix else dialect.folded(piece.text)
 
 
-LARGEST = 1000
-"""How many pieces a rewritten formula may have: rules that use an argument twice multiply."""
-
-
 @dataclass
 class _Importer:
     """Rewrite one formula."""
@@ -88,6 +89,7 @@ class _Importer:
     groups: frozenset[str]
     notes: list[str] = field(default_factory=list)
     sizes: dict[int, tuple[Syntax, int]] = field(default_factory=dict)
+    errors: list[ParseError] = field(default_factory=list)
 
     @property
     def rules(self) -> Mapping[str, tuple[Rule, ...]]:
@@ -96,6 +98,15 @@ class _Importer:
     def refuse(self, message: str, piece: Syntax, hint: str = "", stage: str = "parse") -> ParseError:
         """Make the error that points at a piece of the foreign text."""
         return ParseError(message, at=piece.at, text=self.text, stage=stage, hint=hint)
+
+    def whole(self, piece: Syntax) -> Syntax:
+        """Return our syntax of a formula; ParseError, with all other mistakes in it, where there are any."""
+        own = self._kept(piece, "x")
+        if self.errors:
+            first, *others = sorted(self.errors, key=lambda error: error.at)
+            first.others = tuple(others)
+            raise first
+        return own
 
     def convert(self, piece: Syntax) -> Syntax:
         """Return our syntax of a foreign piece."""
@@ -119,7 +130,20 @@ class _Importer:
         if rules and len(piece.args) > 2:
             first = replace(piece, args=piece.args[:-1], end=piece.args[-2].end)
             return self.convert(replace(piece, args=(first, piece.args[-1])))
-        return replace(piece, args=tuple(self.convert(arg) for arg in piece.args))
+        asked = {"and": "c" * len(piece.args), "or": "c" * len(piece.args), "not": "c", "where": "cxx"}
+        kinds = asked.get(piece.text, "x" * len(piece.args))
+        return replace(piece, args=tuple(map(self._kept, piece.args, kinds)))
+
+    def _kept(self, piece: Syntax, kind: str) -> Syntax:
+        """Return our syntax of an argument; a mistake in it is put down, so that those beside it are found too."""
+        try:
+            own = self.convert(piece)
+        except ParseError as error:
+            self.errors.append(error)
+            return piece
+        if kind != "c" or own.text in TRUTHS:
+            return own
+        return Syntax("call", "ne", own.at, own.end, (own, Syntax("number", "0", own.at, own.end)), infix=True)
 
     def _name(self, piece: Syntax) -> Syntax:
         for rule in self.rules.get(self.dialect.folded(piece.text), ()):
@@ -141,7 +165,7 @@ class _Importer:
         bare = piece.text.removeprefix(sign)
         renamed = self.dialect.fields.get(self.dialect.folded(bare), bare)
         found = next((name for name in (renamed, self.dialect.folded(renamed)) if name in self.fields), None)
-        if found is not None and piece.text.startswith(sign):
+        if found is not None and (piece.text.startswith(sign) or self.dialect.sign_optional):
             return found
         if piece.text.lower() in {name.lower() for name in self.rules}:
             raise self.refuse(f"{piece.text} is an operator, not a field", piece, self._lesson(piece.text))
@@ -186,12 +210,16 @@ class _Importer:
 
     def _written(self, rule: Rule, bound: Bound, piece: Syntax) -> Syntax:
         """Return the own side of a rule with its variables filled in."""
+        if rule.refusal:
+            raise self.refuse(
+                f"{rule.signature} of {self.dialect.title} cannot be kept", piece, rule.refusal, "dialect"
+            )
         if rule.note:
             self.notes.append(rule.note)
         numbers = {name: self._number(name, each, piece) for name, each in bound.items() if kind_of(name) in
                    (*WINDOWS, *NUMBERS)}  # fmt: skip
         known = {name: self._group(each) for name, each in bound.items() if kind_of(name) == "g"}
-        known |= {name: self.convert(each) for name, each in bound.items() if kind_of(name) in EXPRESSIONS}
+        known |= {name: self._kept(each, kind_of(name)) for name, each in bound.items() if kind_of(name) in EXPRESSIONS}
         written = _filled(rule.own, known, numbers, piece)
         if self._size(written) > LARGEST:
             raise self.refuse(f"written in our language, the formula has more than {LARGEST} parts", piece)

@@ -2,20 +2,22 @@
 
 ``Mean(x, d) -> ts_mean(x, d, min_periods=1)`` is used both ways: to import, what is left of the arrow is found in the
 foreign formula and the right side is written; to export, the right side is found in our tree. ``>>`` only imports (a
-second name of the same thing), ``<<`` only exports. The left side is read by the dialect's own grammar, the right side
+second name of the same thing), ``<<`` only exports, and after ``!!`` stands why it is refused. The left side is read by the dialect's own grammar, the right side
 by ours. What follows `` # `` at the end of a line is a note: it is told whenever the rule is used. A line that begins with
 ``#`` is a comment.
 
 Variables are one letter, with or without a digit, and the letter says what may stand there:
 
-- x, y, z, c: any expression (c for conditions, to the reader);
+- x, y, z: any expression;
+- c: a condition; an expression that is none of its own is taken to hold where it is not 0;
 - d: a literal number of days, at least 1, floored with a note where it has a fraction;
 - b: the same, but 0 is allowed (for lags);
 - n, m, q, k, a: any literal number;
 - g: a grouping.
 
-On the right side, numbers may be computed: ``ema(x, 8 * n, min_periods=1, span=n)``; to export, n is found first and
-8 * n is then compared. A left side such as ``adv{d}`` is a family of field names.
+On the right side, numbers may be computed: ``ema(x, 8 * n, min_periods=1, span=n)``; to export, n is found
+first and 8 * n is then compared, or solved for n where n stands nowhere by itself. A left side such as ``adv{d}`` is a family of field names, and ``TS_MEAN(x, d=5)`` has a default:
+the argument may be left out.
 
 Rules are tried in their order to import, and the most specific ones first to export.
 """
@@ -24,11 +26,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..syntax import Syntax, read
 
-ARROWS = ("->", ">>", "<<")
+ARROWS = ("->", ">>", "<<", "!!")
 VARIABLE = re.compile(r"([xyzcdbnmqkag])[0-9]?")
 FAMILY = re.compile(r"([A-Za-z_$]+)\{([dn])\}")
 EXPRESSIONS, WINDOWS, NUMBERS = "xyzc", "db", "nmqka"
@@ -54,6 +56,8 @@ class Rule:
         What is told when it is used.
     imports, exports : bool
         Which ways it is used.
+    refusal : str
+        Why the foreign side is refused, else empty.
     family : str
         For a family of field names, what stands before the number, else empty.
     """
@@ -63,6 +67,7 @@ class Rule:
     note: str = ""
     imports: bool = True
     exports: bool = True
+    refusal: str = ""
     family: str = ""
 
     @property
@@ -86,7 +91,32 @@ def read_rules(text: str, read_foreign: Callable[[str], Syntax]) -> Iterator[Rul
         left, arrow, right = re.split(rf"\s({'|'.join(ARROWS)})\s", bare.strip())
         family = FAMILY.fullmatch(left)
         foreign = Syntax("name", family[2], 0, 0) if family else read_foreign(left)
-        yield Rule(foreign, read(right), note.strip(), arrow != "<<", arrow != ">>", family[1] if family else "")
+        if arrow == "!!":
+            yield Rule(foreign, foreign, exports=False, refusal=right)
+            continue
+        whole = Rule(
+            foreign, read(right), note.strip(), arrow != "<<", arrow != ">>", family=family[1] if family else ""
+        )
+        yield from _with_defaults(whole)
+
+
+def _with_defaults(rule: Rule) -> Iterator[Rule]:
+    """Yield a rule with all its arguments, and, to import, with fewer of those that have a default."""
+    optional = {arg.text: arg.args[0] for arg in rule.foreign.args if arg.kind == "keyword"}
+    bare = [replace(arg, kind="name", args=()) if arg.text in optional else arg for arg in rule.foreign.args]
+    yield replace(rule, foreign=replace(rule.foreign, args=tuple(bare)))
+    for count in range(len(optional) if rule.imports else 0):
+        left_out = dict(list(optional.items())[count:])
+        fewer = tuple(arg for arg in bare if arg.text not in left_out)
+        foreign = replace(rule.foreign, args=fewer)
+        yield replace(rule, foreign=foreign, own=_put(rule.own, left_out), exports=False)
+
+
+def _put(piece: Syntax, values: dict[str, Syntax]) -> Syntax:
+    """Put values in the place of variables."""
+    if piece.kind == "name" and piece.text in values:
+        return values[piece.text]
+    return replace(piece, args=tuple(_put(arg, values) for arg in piece.args))
 
 
 def is_computed(piece: Syntax) -> bool:
@@ -109,4 +139,15 @@ def computed(piece: Syntax, numbers: dict[str, float]) -> float:
         return float(piece.text)
     if piece.kind == "name":
         return numbers[piece.text]
-    return float(f"{ARITHMETIC[piece.text](*(computed(arg, numbers) for arg in piece.args)):.12g}")
+    return rounded(ARITHMETIC[piece.text](*(computed(arg, numbers) for arg in piece.args)))
+
+
+def rounded(value: float) -> float:
+    """Take floating-point noise off a number."""
+    return float(f"{value:.12g}")
+
+
+def variables(piece: Syntax) -> set[str]:
+    """Return the variables of a piece of a rule."""
+    own = {piece.text} if piece.kind == "name" and kind_of(piece.text) else set()
+    return own.union(*map(variables, piece.args))
