@@ -37,11 +37,13 @@ WINDOWED = f"""
 {MOMENTS}
 {{0}}Max(x, d) {{1}} ts_max(x, d)
 {{0}}Min(x, d) {{1}} ts_min(x, d)
+{{0}}Med(x, e) {{1}} ts_quantile(x, e, 0.5 - 0.5 / (e - 1))
 {{0}}Med(x, d) {{1}} ts_median(x, d)
 {{0}}Mad(x, d) {{1}} ts_mad(x, d)
 {{0}}Rank(x, d) {{1}} ts_rank(-x, d) # {GAPS}
 {{0}}Delta(x, d) {{1}} delta(x, d)
 {{0}}WMA(x, d) {{1}} decay_linear(x, d - 1) # {OLDEST}
+{{0}}EMA(x, 1) >> x # over one day AlphaGen's EMA is always missing
 {{0}}EMA(x, d) {{1}} ema(x, d)
 {{0}}Cov(x, y, d) {{1}} ts_cov(x, y, d)
 {{0}}Corr(x, y, d) {{1}} ts_corr(x, y, d) # {FLAT}
@@ -53,11 +55,11 @@ RULES = f"""
 # Leaves
 {NAMED}
 Feature(x) >> x
-Constant(n) >> n
 
 # Arithmetic
 Add(x, y) -> x + y
 Sub(x, y) -> x - y
+Mul(Sign(x), Pow(Abs(x), y)) -> signed_power(x, y)
 Mul(x, y) -> x * y
 Mul(-1, x) << -x
 Div(x, n) -> x / n
@@ -74,7 +76,6 @@ Log(x) -> log(x) # {ZERO}
 Greater(x, y) -> max(x, y)
 Less(x, y) -> min(x, y)
 Pow(x, 0.5) << sqrt(x)
-Mul(Sign(x), Pow(Abs(x), y)) -> signed_power(x, y)
 Less(Greater(x, n), m) << clip(x, n, m) # clip is written as two comparisons
 
 # Names
@@ -82,6 +83,7 @@ CSRank(x) -> rank(x, ties=first, scaled=zero)
 
 # Windows
 Ref(x, b) -> delay(x, b)
+Div(Sub(Med(x, e), Med(Mul(-1, x), e)), 2) << ts_median(x, e) # the mean of the lower and the upper of the two middle values
 Sub(Div(x, Ref(x, d)), 1) << ts_returns(x, d) # {INFINITE}
 {WINDOWED.format("", "->")}
 Rank(Mul(-1, x), d) << ts_rank(x, d) # {GAPS}

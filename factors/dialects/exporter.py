@@ -213,7 +213,7 @@ def _matches_number(pattern: Syntax, value: float | None, match: _Match) -> bool
     if value is None:
         return False
     if pattern.kind == "name" and (kind := kind_of(pattern.text)):
-        if kind in WINDOWS and value != int(value):
+        if kind in WINDOWS and (value != int(value) or (kind == "e" and value % 2)):
             return False
         return match.numbers.setdefault(pattern.text, value) == value
     match.pending.append((pattern, value))

@@ -176,8 +176,9 @@ class _Importer:
         raise self.refuse(f"unknown field '{piece.text}'", piece, f"{meant} {listed}".strip())
 
     def _lesson(self, name: str) -> str:
-        rules = [rule for rule in self.rules.get(self.dialect.folded(name), ()) if rule.foreign.kind == "call"]
-        return f"Write {' or '.join(dict.fromkeys(rule.signature for rule in rules))}." if rules else ""
+        rules = self.rules.get(self.dialect.folded(name), ())
+        kept = [rule.signature for rule in rules if rule.foreign.kind == "call" and not rule.refusal]
+        return f"Write {' or '.join(dict.fromkeys(kept))}." if kept else ""
 
     def _bound(self, pattern: Syntax, piece: Syntax) -> Bound | None:
         """Return what stands where the variables of a pattern are, or None where it does not fit."""
@@ -206,7 +207,8 @@ class _Importer:
         if piece.kind != "number":
             return False
         value = float(piece.text)
-        return kind in NUMBERS or (kind == "d") <= math.floor(min(value, LARGEST_WINDOW))
+        whole = math.floor(min(value, LARGEST_WINDOW))
+        return kind in NUMBERS or ((kind != "b") <= whole and not (kind == "e" and whole % 2))
 
     def _written(self, rule: Rule, bound: Bound, piece: Syntax) -> Syntax:
         """Return the own side of a rule with its variables filled in."""
@@ -283,7 +285,7 @@ class _Importer:
                 arg, "Windows count back: they are positive.", "causal",
             )  # fmt: skip
         if kind in WINDOWS:
-            least = "of at least 1" if kind == "d" else "of 0 or more"
+            least = "of 0 or more" if kind == "b" else "of at least 1"
             return self.refuse(f"{pattern.text} of {call.text} must be a literal number of days {least}", arg, lesson)
         if kind in NUMBERS:
             return self.refuse(f"{pattern.text} of {call.text} must be a literal number", arg, lesson)

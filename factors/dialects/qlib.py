@@ -52,6 +52,17 @@ NAMED = "\n".join(
     for mark in "'\""
 )
 
+ALL_ROWS = (
+    "A window of 0 is every row since the first one, which depends on where the data begin. Write a number of days."
+)
+FROM_THE_FIRST = "\n".join(
+    f"{name}(x, 0) !! {ALL_ROWS}"
+    for name in (
+        "Ref", "Delta", "Mean", "Sum", "Std", "Var", "Skew", "Kurt", "Max", "Min", "IdxMax", "IdxMin", "Med", "Mad",
+        "Rank", "Count", "Slope", "Resi", "Rsquare", "WMA", "EMA",
+    )
+)  # fmt: skip
+
 RULES = f"""
 # Fields
 $change -> returns # $change of Qlib's data counts from the last close there was; returns here need yesterday's
@@ -86,6 +97,10 @@ If(c, x, y) -> where(c, x, y) # where the condition is missing, Qlib takes the f
 {TRUTHS}
 
 # Windows
+{FROM_THE_FIRST}
+Quantile(x, 0, q) !! {ALL_ROWS}
+Corr(x, y, 0) !! {ALL_ROWS}
+Cov(x, y, 0) !! {ALL_ROWS}
 Ref(x, d) -> delay(x, d)
 Delta(x, d) -> delta(x, d)
 x / Ref(x, d) - 1 << ts_returns(x, d) # {INFINITE}

@@ -12,6 +12,7 @@ Variables are one letter, with or without a digit, and the letter says what may 
 - c: a condition; an expression that is none of its own is taken to hold where it is not 0;
 - d: a literal number of days, at least 1, floored with a note where it has a fraction;
 - b: the same, but 0 is allowed (for lags);
+- e: the same as d, but even;
 - n, m, q, k, a: any literal number;
 - g: a grouping.
 
@@ -31,9 +32,9 @@ from dataclasses import dataclass, replace
 from ..syntax import Syntax, read
 
 ARROWS = ("->", ">>", "<<", "!!")
-VARIABLE = re.compile(r"([xyzcdbnmqkag])[0-9]?")
+VARIABLE = re.compile(r"([xyzcdbenmqkag])[0-9]?")
 FAMILY = re.compile(r"([A-Za-z_$]+)\{([dn])\}")
-EXPRESSIONS, WINDOWS, NUMBERS = "xyzc", "db", "nmqka"
+EXPRESSIONS, WINDOWS, NUMBERS = "xyzc", "dbe", "nmqka"
 
 ARITHMETIC: dict[str, Callable[..., float]] = {
     "add": lambda *terms: sum(terms),

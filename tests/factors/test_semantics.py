@@ -29,10 +29,15 @@ def panel(columns: Mapping[str, ArrayLike]) -> Panel:
     return Panel(dates, tuple(f"S{j:03}" for j in range(names)), fields, np.ones(shape, bool))
 
 
-def value(text: str, **columns: ArrayLike) -> NDArray[np.float32]:
+def value(text: str, dialect: str = "alphaloom", **columns: ArrayLike) -> NDArray[np.float32]:
     """Compute a formula over the columns; one name gives one column of days."""
-    found = Engine(panel(columns), threads=1).evaluate([text])[0]
+    found = Engine(panel(columns), threads=1).evaluate([parse(text, dialect=dialect)])[0]
     return found[:, 0] if found.shape[1] == 1 else found
+
+
+def told(text: str, dialect: str) -> str:
+    """Return what an import says differs."""
+    return "; ".join(parse(text, dialect=dialect).warnings)
 
 
 def exact_std(x: Values, window: int) -> Values:
@@ -94,6 +99,8 @@ def test_corr_of_a_constant_window() -> None:
         assert np.isnan(value("ts_corr(returns, close, 10)", returns=moving, close=flat * level)).all()
         small = value("ts_corr(returns, close, 10)", returns=moving, close=level * (1 + moving / 1000))[9:]
         np.testing.assert_allclose(small, 1, atol=2e-3)
+    assert "2e-5" in told("Corr($close, $open, 10)", "qlib")
+    assert "1e-6" in told("Corr($close, $open, 10d)", "alphagen")
 
 
 def test_one_nan_in_the_window() -> None:
@@ -105,6 +112,10 @@ def test_one_nan_in_the_window() -> None:
         assert np.flatnonzero(missing[4:]).tolist() == [8, 9, 10, 11, 12], name
         few = np.isnan(value(f"{name}(returns, 5, min_periods=2)", returns=x))
         assert np.flatnonzero(few).tolist() in ([0], [0, 12]), name
+    for text, dialect in (("Mean($close, 5)", "qlib"), ("TS_MEAN($close, 5)", "alphaagent")):
+        kept = value(text, dialect, close=x)
+        np.testing.assert_allclose(kept, pd.Series(x).rolling(5, min_periods=1).mean(), rtol=1e-6)
+    assert np.flatnonzero(np.isnan(value("Mean($close,5d)", "alphagen", close=x))[4:]).tolist() == [8, 9, 10, 11, 12]
 
 
 def test_qlib_early_window() -> None:
@@ -114,6 +125,9 @@ def test_qlib_early_window() -> None:
     assert value("ts_mean(returns, 5, min_periods=1)", returns=x)[:3].tolist() == [1, 1.5, 2]
     assert "min_periods=1" in parse("ts_mean(returns, 5, min_periods=1)").canonical_text
     assert parse("ts_mean(close, 5, min_periods=1)").warmup == 4
+    kept = parse("Mean($close, 5)", dialect="qlib")
+    assert kept.canonical_text == "ts_mean(close, 5, min_periods=1)"
+    assert value("Mean($close, 5)", "qlib", close=x)[:3].tolist() == [1, 1.5, 2]
 
 
 def test_ts_rank() -> None:
@@ -124,12 +138,21 @@ def test_ts_rank() -> None:
     np.testing.assert_allclose(
         value("ts_rank(returns, 9)", returns=x), pd.Series(x).rolling(9).rank(pct=True), rtol=1e-6
     )
+    kept = value("Rank($close, 9)", "qlib", close=x)
+    np.testing.assert_allclose(kept, pd.Series(x).rolling(9, min_periods=1).rank(pct=True), rtol=1e-6)
+    turned = value("Rank($close,9d)", "alphagen", close=x)
+    np.testing.assert_allclose(turned, (-pd.Series(x)).rolling(9).rank(pct=True), rtol=1e-6)
 
 
 def test_cs_rank() -> None:
     """Among the names that have a value: ascending, average ties, percentile in (0, 1]."""
     found = value("rank(returns)", returns=[[3, 1, np.nan, 1, 2]])
     np.testing.assert_allclose(found, [[1, 0.375, np.nan, 0.375, 0.75]])
+    x = [[3, 1, np.nan, 1, 2]]
+    np.testing.assert_allclose(value("CSRank($close)", "alphagen", close=x), [[0.75, 0, np.nan, 0.25, 0.5]])
+    np.testing.assert_allclose(value("CSRank($close)", "qlib", close=x), found)
+    lowest = value("rank(returns, ties=min, scaled=unit)", returns=x)
+    np.testing.assert_allclose(lowest, [[1, 0, np.nan, 0, 2 / 3]], rtol=1e-6)
 
 
 def test_cs_rank_of_near_ties() -> None:
@@ -148,6 +171,8 @@ def test_argmax_tie() -> None:
     assert lows[3:].tolist() == [3, 2, 3]
     behind = value("ts_argmax(high, 3) - ts_argmin(high, 3)", high=[1.0, 2, 3, 2, 1])
     assert behind[2:].tolist() == [-2, -1, 2]
+    placed = value("IdxMax($high, 4)", "qlib", high=[9.99, 10.01, 10.01, 10.0, 10.01, 10.0])
+    assert placed.tolist() == [1, 2, 2, 2, 1, 1]
 
 
 def test_decay_and_wma() -> None:
@@ -157,6 +182,10 @@ def test_decay_and_wma() -> None:
     found = value("decay_linear(returns, 4)", returns=impulse)
     np.testing.assert_allclose(found[5:10], [0.4, 0.3, 0.2, 0.1, 0], rtol=1e-6)
     np.testing.assert_allclose(value("decay_linear(returns, 4)", returns=np.ones(9))[3:], 1, rtol=1e-6)
+    oldest_none = value("WMA($close,4d)", "alphagen", close=impulse)
+    np.testing.assert_allclose(oldest_none[5:10], [3 / 6, 2 / 6, 1 / 6, 0, 0], rtol=1e-6)
+    small = value("WMA($close, 4)", "qlib", close=impulse)
+    np.testing.assert_allclose(small[5:10], [0.1, 0.075, 0.05, 0.025, 0], rtol=1e-6)
 
 
 def test_std_ddof() -> None:
@@ -168,6 +197,8 @@ def test_std_ddof() -> None:
         z = (np.array(x) - np.mean(x)) / np.std(x, ddof=ddof)
         np.testing.assert_allclose(value(f"zscore(returns, ddof={ddof})", returns=[x])[0], z, rtol=1e-6)
     assert "ddof=1" in OPERATORS["ts_std"].signature
+    for text, dialect in (("Std($close, 5)", "qlib"), ("Std($close,5d)", "alphagen")):
+        np.testing.assert_allclose(value(text, dialect, close=x)[4], np.std(x, ddof=1), rtol=1e-6)
 
 
 def test_comparison_and_where_on_nan() -> None:
@@ -178,6 +209,9 @@ def test_comparison_and_where_on_nan() -> None:
     np.testing.assert_array_equal(value("where(returns > 0, 5, 7)", returns=x), [np.nan, 5, 7])
     found = value("where(close > 0, open, close)", open=[np.nan, np.nan, 3], close=[1, -2, 4.0])
     np.testing.assert_array_equal(found, [np.nan, -2, 3])
+    np.testing.assert_array_equal(value("$close > 0", "qlib", close=x), [0, 1, 0])
+    np.testing.assert_array_equal(value("$close != 1", "qlib", close=x), [1, 0, 1])
+    np.testing.assert_array_equal(value("If($close > 0, 5, $open)", "qlib", close=x, open=[1, 2, 3]), [1, 5, 3])
 
 
 def test_corr_of_cross_sectional_ranks() -> None:

@@ -149,7 +149,7 @@ REFUSED = {
 STAGES = {
     "Ref($close, -1)": "causal", "Delta($close, -5)": "causal", "P($$roe_q)": "dialect",
     "ChangeInstrument('SH000300', $close)": "dialect", "TResample($close, '1W', 'last')": "dialect",
-    "Ref($close, 0)": "parse", "Mean($close, 0)": "parse", "Mean($close, 0.5)": "parse", "Mean($close, $open)": "parse",
+    "Ref($close, 0)": "dialect", "Mean($close, 0)": "dialect", "Mean($close, 0.5)": "parse", "Mean($close, $open)": "parse",
     "close": "parse", "$$roe_q": "parse", "$open < $close < $high": "parse", "$open and $close": "parse", "": "parse",
     "Mean($close, d=5)": "parse", "1 + 2": "types",
 }  # fmt: skip
