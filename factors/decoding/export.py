@@ -1,0 +1,96 @@
+"""Export the decoding grammar of a campaign: its columns, groupings and windows, every operator, typed by units."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+from ..errors import FactorError
+from ..node import walk
+from ..operators import OPERATORS
+from ..parse import parse
+from ..sample import WINDOWS
+from ..types import unit_of
+from .level import Column, Levels
+from .production import Vocabulary, productions
+from .unit_class import class_of
+from .weight import Room, tree
+
+Notation = Literal["ebnf", "lark"]
+FORMS: tuple[Notation, ...] = ("ebnf", "lark")
+DEPTH = 6
+DEEPEST_GRAMMAR = 12
+
+
+def decoding_grammar(
+    fields: Collection[str],
+    groups: Collection[str] = (),
+    windows: Collection[int] = WINDOWS,
+    *,
+    depth: int = DEPTH,
+    form: Notation = "ebnf",
+    operators: Collection[str] | None = None,
+) -> str:
+    """Return the grammar of the formulas that a model may write.
+
+    Every sentence parses, agrees in its units, reads no later day, reads at least one column, stays below the limits
+    of size, and uses only what is given. Numbers are from a short list; keywords keep their defaults.
+
+    Parameters
+    ----------
+    fields : collection of str
+        Columns, at least one.
+    groups : collection of str
+        Groupings; without any, no operator by group is written.
+    windows : collection of int
+        Windows in rows.
+    depth : int
+        Levels of the formulas, 1 for a bare column.
+    form : str
+        ``ebnf`` (``root ::= ...``: xgrammar and so vLLM, llama.cpp) or ``lark`` (``start: ...``: lark, llguidance).
+    operators : collection of str, optional
+        Names of the operators; by default all that the columns, groupings and windows allow.
+
+    Returns
+    -------
+    str
+        The grammar: equal for equal sets of fields, groups, windows and operators, whatever their order.
+
+    Raises
+    ------
+    FactorError
+        Where there is no column, an operator is unknown, or a number or the form is out of its bounds.
+    ParseError
+        Where a column cannot be read.
+    """
+    _check(fields, windows, depth, form, operators)
+    columns = [_column(name, frozenset(fields)) for name in sorted(set(fields))]
+    vocabulary = Vocabulary(
+        tuple(column.name for column in columns), tuple(sorted(set(groups))), tuple(sorted(set(windows)))
+    )
+    chosen = [operator for name, operator in OPERATORS.items() if operators is None or name in operators]
+    written = [production for operator in chosen for production in productions(operator, vocabulary)]
+    rules = Levels(columns, written, Room(depth)).grammar()
+    return rules.ebnf() if form == "ebnf" else rules.lark()
+
+
+def _column(name: str, fields: frozenset[str]) -> Column:
+    """Return a column with its class; ``adv20`` reads another."""
+    root = parse(name, fields=fields).root
+    reads = frozenset(node.name for _, node in walk(root) if node.op == "field")
+    return Column(name, class_of(unit_of(root)), reads, tree(root, {}))
+
+
+def _check(
+    fields: Collection[str], windows: Collection[int], depth: int, form: str, operators: Collection[str] | None
+) -> None:
+    if not fields:
+        raise FactorError("fields is empty: a formula reads at least one column", hint="Example: fields=('close',)")
+    if wrong := [window for window in windows if window != int(window) or window < 1]:
+        raise FactorError(f"windows has {wrong[0]}: a window is a whole number of rows, at least 1")
+    if not 1 <= depth <= DEEPEST_GRAMMAR:
+        raise FactorError(f"depth is {depth}: it lies between 1 and {DEEPEST_GRAMMAR}")
+    if form not in FORMS:
+        raise FactorError(f"form is {form!r}: it is one of {', '.join(FORMS)}")
+    if unknown := sorted(set(operators or ()) - set(OPERATORS)):
+        raise FactorError(f"operators has {unknown[0]}, which there is not", hint="`factors.OPERATORS` lists them.")

@@ -1,0 +1,289 @@
+"""Build the rules of a grammar level by level: a formula of a level holds formulas of the levels below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from ..node import Node, group, number
+from ..render import ATOM, BOTH, COMPARISON, EITHER, POWER, PRODUCT, SIGNED, SUM
+from .notation import ROOT, Alternative, Rules, terminal
+from .production import Part, Production
+from .unit_class import ANY, PANELS
+from .weight import Room, Weight, call_weight
+
+SIGNS = {
+    COMPARISON: "comparison", EITHER: "either", BOTH: "both", SUM: "sum", PRODUCT: "product", SIGNED: "signed",
+    POWER: "power",
+}  # fmt: skip
+"""What is written with a sign, by how tightly it binds, loosest first."""
+STABLE, FIRM, INSIDE = "stable", "firm", "inside"
+"""Forms of a formula: columns, and calls that cannot be 0 by algebra; these and a sum of different columns, for what
+one divides by; whatever needs parentheses."""
+
+Form = int | str
+"""How tightly a formula must bind at least, or one of the forms above or of `SIGNS`."""
+Weighted = tuple[Alternative, Weight]
+Symbol = tuple[str, Weight]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A production at a level: the symbols of its parts, and the weight of the whole."""
+
+    production: Production
+    symbols: Alternative
+    weight: Weight
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that may be read: its name, its class, what it is read from, and its weight."""
+
+    name: str
+    unit: str
+    reads: frozenset[str]
+    weight: Weight
+
+
+@dataclass
+class Levels:
+    """Make the rules that the start needs, each once."""
+
+    columns: Sequence[Column]
+    productions: Sequence[Production]
+    room: Room
+    rules: dict[str, list[Alternative]] = field(default_factory=dict)
+    symbols: dict[tuple[str, int, Form], Symbol | None] = field(default_factory=dict)
+    fitted: dict[tuple[str, int], list[Fitted]] = field(default_factory=dict)
+    sets: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def grammar(self) -> Rules:
+        """Return the grammar of the formulas of at most the depth that there is room for."""
+        start = self.symbol(ANY, self.room.depth, COMPARISON)
+        assert start is not None
+        return Rules({ROOT: [(start[0],)], **self.rules})
+
+    def symbol(self, unit: str, level: int, form: Form) -> Symbol | None:
+        """Return the symbol of the formulas of a class, level and form with their weight; None where there are none."""
+        form = self._settled(unit, level, form)
+        key = (unit, level, form)
+        if key not in self.symbols:
+            name = f"{unit}_{level}_{'atom' if form == ATOM else form}"
+            if form == self._settled(unit, level, COMPARISON):
+                name = f"{unit}_{level}"
+            self.symbols[key] = self._defined(name, list(self._alternatives(unit, level, form)))
+        return self.symbols[key]
+
+    def _settled(self, unit: str, level: int, form: Form) -> Form:
+        """Return the binding that is met first from `form` on, so that equal forms share a rule."""
+        if isinstance(form, str) or unit == ANY:
+            return form
+        bindings = {each.production.binding for each in self._fitted(unit, level)}
+        return min((each for each in bindings if each >= form), default=ATOM)
+
+    def _defined(self, name: str, found: list[Weighted]) -> Symbol | None:
+        if not found:
+            return None
+        weight = reduce(Weight.join, (each for _, each in found))
+        alternatives = list(dict.fromkeys(symbols for symbols, _ in found))
+        if len(alternatives) == 1 and len(alternatives[0]) == 1:
+            return alternatives[0][0], weight
+        self.rules[name] = alternatives
+        return name, weight
+
+    def _alternatives(self, unit: str, level: int, form: Form) -> Iterator[Weighted]:
+        if unit == ANY:
+            yield from self._these([(each, form) for each in PANELS], level)
+        elif isinstance(form, int):
+            tighter = [(unit, name) for binding, name in SIGNS.items() if binding >= form]
+            yield from self._these(tighter, level)
+            yield from self._atoms(unit, level)
+        elif form == INSIDE:
+            yield from self._these([(unit, name) for name in SIGNS.values()], level)
+        elif form == FIRM:
+            yield from self._these([(unit, STABLE)], level)
+            yield from self._gaps(unit, level)
+        elif form == STABLE:
+            yield from self._columns(unit)
+            yield from self._calls(unit, level, vanishes=False)
+        else:
+            yield from self._signs(unit, level, form)
+
+    def _these(self, wanted: Iterable[tuple[str, Form]], level: int) -> Iterator[Weighted]:
+        """Yield the symbols of classes and forms that have any formula."""
+        for unit, form in wanted:
+            if symbol := self.symbol(unit, level, form):
+                yield (symbol[0],), symbol[1]
+
+    def _columns(self, unit: str) -> Iterator[Weighted]:
+        columns = [column for column in self.columns if column.unit == unit]
+        if columns:
+            weight = reduce(Weight.join, (column.weight for column in columns))
+            yield (self._choice(f"{unit}_field", [column.name for column in columns]),), weight
+
+    def _atoms(self, unit: str, level: int) -> Iterator[Weighted]:
+        yield from self._these([(unit, STABLE)], level)
+        yield from self._calls(unit, level, vanishes=True)
+        if inside := self.symbol(unit, level, INSIDE):
+            yield (terminal("("), inside[0], terminal(")")), inside[1]
+
+    def _calls(self, unit: str, level: int, *, vanishes: bool) -> Iterator[Weighted]:
+        """Yield the calls of a class, those with equal parts together."""
+        same: dict[Alternative, list[Fitted]] = {}
+        for each in self._fitted(unit, level):
+            if each.production.vanishes == vanishes and not each.production.binding:
+                same.setdefault(each.symbols, []).append(each)
+        for symbols, calls in same.items():
+            parts = [part for symbol in symbols for part in (terminal(", "), symbol)][1:]
+            names = self._choice("function", [call.production.head for call in calls])
+            yield (names, terminal("("), *parts, terminal(")")), reduce(Weight.join, (call.weight for call in calls))
+
+    def _signs(self, unit: str, level: int, form: str) -> Iterator[Weighted]:
+        """Yield what is written with a sign of one binding, signs with equal sides together."""
+        same: dict[Alternative, list[Fitted]] = {}
+        for each in self._fitted(unit, level):
+            if SIGNS.get(each.production.binding) == form:
+                same.setdefault(each.symbols, []).append(each)
+        for symbols, written in same.items():
+            space = "" if len(symbols) == 1 else " "
+            signs = self._choice("sign", [f"{space}{each.production.head}{space}" for each in written])
+            weight = reduce(Weight.join, (each.weight for each in written))
+            yield (*symbols[:-1], signs, symbols[-1]), weight
+
+    def _gaps(self, unit: str, level: int) -> Iterator[Weighted]:
+        """Yield sums of two different columns, or of calls on one of them each: never 0 by algebra."""
+        columns = [column for column in self.columns if column.unit == unit]
+        signs = [each for each in self._fitted(unit, level) if _adds(each.production, unit)]
+        for one in columns if signs else ():
+            others = [other for other in columns if not one.reads & other.reads]
+            sides = [self._solo(column, level - 1) for column in (one, *others)]
+            if not others:
+                continue
+            _, weight = sides[0]
+            name = f"{unit}_{level}_besides_{self.columns.index(one) + 1}"
+            other = self._defined(name, [((name,), each) for name, each in sides[1:]])
+            assert other is not None
+            sign = self._choice("sign", [f" {each.production.head} " for each in signs])
+            whole = call_weight(signs[0].production.node, [weight, other[1]])
+            yield (terminal("("), sides[0][0], sign, other[0], terminal(")")), whole
+
+    def _solo(self, column: Column, level: int) -> Symbol:
+        """Return the symbol of a column, or of a call of its own class on it where there is room."""
+        found: list[Weighted] = [((terminal(column.name),), column.weight)]
+        same: dict[Alternative, list[Production]] = {}
+        for each in self.productions if level > 1 else ():
+            if _keeps(each, column.unit) and self.room.holds(call_weight(each.node, [column.weight]), 2):
+                symbols = tuple(terminal(column.name) if part.unit else self._words(part) for part in each.parts)
+                same.setdefault(symbols, []).append(each)
+        for symbols, calls in same.items():
+            parts = [part for symbol in symbols for part in (terminal(", "), symbol)][1:]
+            weight = reduce(Weight.join, (call_weight(call.node, [column.weight]) for call in calls))
+            names = self._choice("function", [call.head for call in calls])
+            found.append(((names, terminal("("), *parts, terminal(")")), weight))
+        symbol = self._defined(f"column_{self.columns.index(column) + 1}_{min(level, 2)}", found)
+        assert symbol is not None
+        return symbol
+
+    def _fitted(self, unit: str, level: int) -> list[Fitted]:
+        """Return the productions of a class that have room at a level."""
+        key = (unit, level)
+        if key not in self.fitted:
+            own = [each for each in self.productions if each.result == unit] if level > 1 else []
+            self.fitted[key] = [fitted for each in own for fitted in self._fits(each, level)]
+        return self.fitted[key]
+
+    def _fits(self, production: Production, level: int) -> list[Fitted]:
+        """Return a production with parts as deep as there is room for: all of one depth, or one of them deeper."""
+        subtrees = sum(1 for part in production.parts if part.unit)
+        for base in range(level - 1, 0, -1):
+            even = self._with_room(production, [base] * subtrees, level)
+            if even is None:
+                continue
+            raised = [self._raised(production, base, place, level) for place in range(subtrees)]
+            return [fitted for fitted in raised if fitted is not None] or [even]
+        return []
+
+    def _raised(self, production: Production, base: int, place: int, level: int) -> Fitted | None:
+        """Return a production with one part as deep as there is room for and the others of the same depth."""
+        subtrees = sum(1 for part in production.parts if part.unit)
+        for depth in range(level - 1, base, -1):
+            depths = [base] * place + [depth] + [base] * (subtrees - place - 1)
+            if fitted := self._with_room(production, depths, level):
+                return fitted
+        return None
+
+    def _with_room(self, production: Production, depths: Sequence[int], level: int) -> Fitted | None:
+        """Return a production with parts of some depths; None where there are none, or no room for them."""
+        symbols: list[str] = []
+        weights: list[Weight] = []
+        for place, part in enumerate(production.parts):
+            if not part.unit:
+                symbols.append(self._words(part))
+                continue
+            found = self.symbol(part.unit, depths[len(weights)], _form(production, part, place))
+            if found is None:
+                return None
+            symbols.append(found[0])
+            weights.append(found[1])
+        made = Fitted(production, tuple(symbols), _weight(production, weights))
+        return made if self.room.holds(made.weight, level) else None
+
+    def _words(self, part: Part) -> str:
+        return self._choice("word", part.words)
+
+    def _choice(self, name: str, words: Sequence[str]) -> str:
+        """Return the symbol of one of some words."""
+        words = tuple(dict.fromkeys(words))
+        if len(words) == 1:
+            return terminal(words[0])
+        if words not in self.sets:
+            taken = sum(each.startswith(name) for each in self.sets.values())
+            self.sets[words] = f"{name}_{taken + 1}"
+            self.rules[self.sets[words]] = [_spelled(word) for word in words]
+        return self.sets[words]
+
+
+def _form(production: Production, part: Part, place: int) -> Form:
+    """Return how tightly a part must bind, as in `grammar.lark`: chains lean left, comparisons and powers do not chain."""
+    if part.must_stay:
+        return FIRM
+    if not production.binding:
+        return COMPARISON
+    leans_left = place == 0 and len(production.parts) == 2 and production.binding not in (COMPARISON, POWER)
+    return production.binding if leans_left else production.binding + 1
+
+
+def _weight(production: Production, weights: list[Weight]) -> Weight:
+    """Return the weight of a production, the heaviest over its words."""
+    given = iter(weights)
+    parts: list[list[Node | Weight]] = []
+    for place in production.places:
+        part = production.parts[place]
+        parts.append([next(given)] if part.unit else [_leaf(word) for word in part.words])
+    every: list[list[Node | Weight]] = [[]]
+    for choices in parts:
+        every = [[*before, choice] for before in every for choice in choices]
+    return reduce(Weight.join, (call_weight(production.node, args) for args in every))
+
+
+def _spelled(words: str) -> Alternative:
+    """Return the symbols of a word, or of several with commas between them."""
+    first, *rest = words.split(", ")
+    return (terminal(first), *(symbol for word in rest for symbol in (terminal(", "), terminal(word))))
+
+
+def _leaf(word: str) -> Node:
+    return group(word) if word[0].isalpha() or word[0] == "_" else number(float(word))
+
+
+def _adds(production: Production, unit: str) -> bool:
+    """Tell whether a production is a sum or difference of two formulas of a class."""
+    return production.binding == SUM and [part.unit for part in production.parts] == [unit, unit]
+
+
+def _keeps(production: Production, unit: str) -> bool:
+    """Tell whether a production is a call on one formula of a class that returns the class and is no definition."""
+    taken = [part.unit for part in production.parts if part.unit]
+    return not production.binding and not production.vanishes and production.result == unit and taken == [unit]

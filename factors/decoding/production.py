@@ -1,0 +1,199 @@
+"""Say how each operator may be written: its name or sign, and what stands in each place."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from ..build import Builder
+from ..definitions import written_out
+from ..errors import ParseError
+from ..node import Node, walk
+from ..render import BINDING, POWER, render_number
+from ..signature import Argument, Operator
+from ..syntax import Syntax
+from .unit_class import (
+    GROUP,
+    Params,
+    Taken,
+    fragile_places,
+    is_refused_alike,
+    is_words,
+    may_vanish,
+    takes,
+)
+
+VALUES = (0.1, 0.2, 0.25, 0.5, 0.75, 0.8, 0.9, 1.0, 2.0, 3.0, 5.0, 10.0)
+"""Numbers to choose from where a call takes one that is no window, within the bounds that it sets."""
+FEW = (0.1, 0.5, 1.0, 2.0, 3.0)
+"""The same for a number without bounds, with both signs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What stands in one place of a call, or on one side of a sign.
+
+    Attributes
+    ----------
+    unit : str
+        The class of a formula (see `unit_class`); empty where one of some words stands.
+    words : tuple of str
+        The words.
+    must_stay : bool
+        True where a formula that is 0 by algebra would be refused.
+    """
+
+    unit: str = ""
+    words: tuple[str, ...] = ()
+    must_stay: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """One way to write an operator.
+
+    Attributes
+    ----------
+    node : Node
+        The operator with its largest numbers; its arguments are to be replaced.
+    head : str
+        Its sign between or before the parts, or its name.
+    parts : tuple of Part
+        What it is written with, in order.
+    places : tuple of int
+        For each subtree of the node, the part that it is.
+    result : str
+        The class that it returns.
+    binding : int
+        How tightly its sign binds, as in `render`; 0 for a call.
+    vanishes : bool
+        True where a call may be 0 by algebra.
+    """
+
+    node: Node
+    head: str
+    parts: tuple[Part, ...]
+    places: tuple[int, ...]
+    result: str
+    binding: int
+    vanishes: bool
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What a grammar may use.
+
+    Attributes
+    ----------
+    fields : tuple of str
+        Columns.
+    groups : tuple of str
+        Groupings; none where no operator by group may be written.
+    windows : tuple of int
+        Windows.
+    """
+
+    fields: tuple[str, ...]
+    groups: tuple[str, ...]
+    windows: tuple[int, ...]
+
+
+def productions(operator: Operator, vocabulary: Vocabulary) -> Iterator[Production]:
+    """Yield every way to write an operator; none where it cannot be used with the vocabulary."""
+    numbers = [argument for argument in operator.positional if not argument.is_node]
+    choices = [_words(argument, vocabulary) for argument in numbers]
+    valid = _valid(operator, tuple(choices))
+    if not valid or (not vocabulary.groups and any(each.kind == "group" for each in operator.nodes)):
+        return
+    params = [tuple(zip((each.name for each in numbers), map(float, chosen), strict=True)) for chosen in valid]
+    probes = tuple(dict.fromkeys((params[0], params[len(params) // 2], params[-1])))
+    if any(is_refused_alike(operator, each) or _reads_more(operator, each, vocabulary.fields) for each in probes):
+        return
+    number_parts = _number_parts(valid, choices)
+    for taken, result in takes(operator, params[-1]):
+        yield _production(operator, params[-1], probes, number_parts, (taken, result), vocabulary)
+
+
+def _production(
+    operator: Operator,
+    params: Params,
+    probes: tuple[Params, ...],
+    number_parts: list[Part],
+    typed: tuple[Taken, str],
+    vocabulary: Vocabulary,
+) -> Production:
+    taken, result = typed
+    fragile = frozenset[int]().union(*(fragile_places(operator, each) for each in probes))
+    binding = BINDING.get(operator.name, POWER) if operator.infix else 0
+    subtrees = iter(_part(each, place in fragile, vocabulary) for place, each in enumerate(taken))
+    numbers = iter(number_parts)
+    parts: list[Part] = []
+    places: list[int] = []
+    for argument in operator.positional:
+        if argument.is_node:
+            places.append(len(parts))
+            parts.append(next(subtrees))
+        elif (part := next(numbers, None)) is not None:
+            parts.append(part)
+    vanishes = any(may_vanish(operator, each) for each in probes)
+    head = operator.infix or operator.name
+    node = Node(operator.name, (), params)
+    return Production(node, head, tuple(parts), tuple(places), result, binding, vanishes)
+
+
+def _part(taken: str, is_fragile: bool, vocabulary: Vocabulary) -> Part:
+    if is_words(taken):
+        return Part(words=tuple(taken.split()))
+    return Part(words=vocabulary.groups) if taken == GROUP else Part(taken, must_stay=is_fragile)
+
+
+def _words(argument: Argument, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return what may be written for a number, within its bounds; windows are those of the vocabulary."""
+    if argument.choices:
+        return argument.choices
+    if argument.kind == "window":
+        values: Collection[float] = vocabulary.windows
+    elif argument.low == float("-inf"):
+        values = (*(-each for each in reversed(FEW)), *FEW)
+    else:
+        values = VALUES
+    fitting = [each for each in values if argument.low <= each <= argument.high]
+    return tuple(render_number(each) for each in fitting if not argument.whole or each == int(each))
+
+
+@functools.cache
+def _valid(operator: Operator, choices: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the numbers of a call that the parser takes together: ``low`` may not exceed ``high``."""
+    every = itertools.product(*choices)
+    return tuple(chosen for chosen in every if len(chosen) < 2 or _is_read(operator, chosen))
+
+
+def _is_read(operator: Operator, chosen: tuple[str, ...]) -> bool:
+    numbers = iter(chosen)
+    words = ["x" if argument.is_node else next(numbers) for argument in operator.positional]
+    args = tuple(Syntax("name" if each[0].isalpha() else "number", each, 0, 0) for each in words)
+    try:
+        Builder("", frozenset("x"), frozenset("x")).whole(Syntax("call", operator.name, 0, 0, args))
+    except ParseError:
+        return False
+    return True
+
+
+def _number_parts(valid: tuple[tuple[str, ...], ...], choices: list[tuple[str, ...]]) -> list[Part]:
+    """Return one part for each number; one part for all where not every combination is valid."""
+    count = 1
+    for words in choices:
+        count *= len(words)
+    if len(valid) == count:
+        return [Part(words=words) for words in choices]
+    return [Part(words=tuple(", ".join(chosen) for chosen in valid))]
+
+
+def _reads_more(operator: Operator, params: Params, fields: tuple[str, ...]) -> bool:
+    """Tell whether a defined operator reads a column that may not be read."""
+    marks: Mapping[str, str] = {"panel": "field", "condition": "field", "group": "group"}
+    args = tuple(Node(marks[each.kind], name="?") for each in operator.nodes)
+    leaves = walk(written_out(Node(operator.name, args, params)))
+    return any(node.op == "field" and node.name not in (*fields, "?") for _, node in leaves)

@@ -1,0 +1,233 @@
+"""Sort units into few classes, and try out which classes an operator takes and returns.
+
+Nothing is said about an operator here: each is given examples of every class, and the rules of `types` answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+
+from ..canonical import canonical
+from ..definitions import expanded
+from ..linear import BadConstant, undressed
+from ..node import Node, call, field_node, group, number
+from ..operators import OPERATORS
+from ..render import render_number
+from ..signature import Operator
+from ..types import BOOL, FIELD_UNITS, Unit, UnitMismatch, unit_of
+
+PURE, MIXED, CONDITION, GROUP, ANY = "pure", "mixed", "condition", "group", "any"
+"""Dimensionless; of a unit that is not followed further; true or false; a grouping; of whatever unit."""
+
+DIMENSIONS: dict[str, Unit] = {unit.name: unit for unit in FIELD_UNITS.values() if not unit.is_pure}
+"""The classes of units that are followed: those of the standard fields."""
+PANELS = (*DIMENSIONS, PURE, MIXED)
+NUMBERS = (-1.0, 0.0, 0.5, 1.0, 2.0)
+"""Numbers that may stand beside a formula: ``1 - x``, ``max(x, 0)``, ``-1 * x``."""
+EXPONENTS = (0.5, 2.0, 3.0)
+
+Params = tuple[tuple[str, float], ...]
+Taken = tuple[str, ...]
+"""What stands in the place of each subtree: a class, or numbers as words between spaces (see `is_words`)."""
+
+
+def class_of(unit: Unit) -> str:
+    """Return the class of a unit."""
+    if unit == BOOL:
+        return CONDITION
+    if unit.is_pure:
+        return PURE
+    return next((name for name, known in DIMENSIONS.items() if known == unit), MIXED)
+
+
+def is_words(taken: str) -> bool:
+    """Tell whether numbers stand there, not a class."""
+    return taken.startswith(" ")
+
+
+@functools.cache
+def takes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
+    """Return what an operator takes, and the class that it returns for it.
+
+    Parameters
+    ----------
+    operator : Operator
+        From the table.
+    params : tuple of (str, float)
+        Its numbers.
+
+    Returns
+    -------
+    tuple of (taken, class)
+        Never refused by the unit rules, whatever formulas of the classes stand there; at most one place is a number.
+    """
+    panels = [place for place, argument in enumerate(operator.nodes) if argument.kind == "panel"]
+    found: dict[Taken, str] = {}
+    for chosen in itertools.product(*(_classes(argument.kind) for argument in operator.nodes)):
+        if result := _result(operator, params, [_examples(each) for each in chosen]):
+            found[chosen] = result
+    for place in panels if len(panels) > 1 else ():
+        found |= _beside_numbers(operator, params, place)
+    return tuple(_merged(found).items())
+
+
+def _beside_numbers(operator: Operator, params: Params, place: int) -> dict[Taken, str]:
+    """Return what an operator takes with a number in one place."""
+    found: dict[Taken, str] = {}
+    kinds = [(" ",) if at == place else _classes(argument.kind) for at, argument in enumerate(operator.nodes)]
+    for chosen in itertools.product(*kinds):
+        by_result: dict[str, list[str]] = {}
+        for value in EXPONENTS if operator.unit == "power" else NUMBERS:
+            examples = [(number(value),) if is_words(each) else _examples(each) for each in chosen]
+            result = _result(operator, params, examples)
+            if result and _is_worth_writing(operator, params, place, value):
+                by_result.setdefault(result, []).append(render_number(value))
+        for result, words in by_result.items():
+            found[(*chosen[:place], " " + " ".join(words), *chosen[place + 1 :])] = result
+    return found
+
+
+def _classes(kind: str) -> tuple[str, ...]:
+    return {"condition": (CONDITION,), "group": (GROUP,)}.get(kind, PANELS)
+
+
+@functools.cache
+def _examples(name: str) -> tuple[Node, ...]:
+    """Return formulas of a class: of each kind of dimensionless unit, and of any unit for what is not followed."""
+    fields = {class_of(unit): field_node(field) for field, unit in FIELD_UNITS.items()}
+    if name == GROUP:
+        return (group("sector"),)
+    if name == CONDITION:
+        return (call("lt", fields["price"], field_node("open")),)
+    if name in DIMENSIONS:
+        return (fields[name],)
+    pure = (fields[PURE], field_node("own"), call("rank", fields[PURE]), call("sign", fields[PURE]))
+    if name == PURE:
+        return pure
+    odd = (call("mul", *[fields["price"]] * 3), call("div", fields["volume"], fields["price"]))
+    return (*odd, *(fields[each] for each in DIMENSIONS), pure[0], pure[-1])
+
+
+def _result(operator: Operator, params: Params, examples: list[tuple[Node, ...]]) -> str:
+    """Return the class that an operator returns for all examples, or nothing where one is refused."""
+    results = set()
+    for args in itertools.product(*examples):
+        try:
+            results.add(class_of(unit_of(Node(operator.name, args, params))))
+        except UnitMismatch:
+            return ""
+    if CONDITION in results:
+        return CONDITION if len(results) == 1 else ""
+    return results.pop() if len(results) == 1 else MIXED
+
+
+def _is_worth_writing(operator: Operator, params: Params, place: int, value: float) -> bool:
+    """Tell whether a number beside a formula is allowed and does something: not ``x / 0``, ``x * 1`` or ``x ** 1``."""
+    if not _is_usual(operator, place, value):
+        return False
+    args = _with(_distinct(operator), place, number(value))
+    try:
+        own = canonical(Node(operator.name, args, params))
+        for other in _panels(operator):
+            if other != place:
+                canonical(Node(operator.name, _with(args, other, _nothing("x")), params))
+    except BadConstant:
+        return False
+    return own not in args and undressed(own)[0] != 0 and undressed(own)[1] is not None
+
+
+def _is_usual(operator: Operator, place: int, value: float) -> bool:
+    """Tell whether one would write a number there: only products begin with -1, and only powers end in a number."""
+    if operator.unit == "power":
+        return place == 1
+    if operator.infix and operator.family == "elementwise":
+        return value > 0 or (value < 0 and operator.unit == "product")
+    return value >= 0 and not (operator.symmetric and not operator.infix and place == 0)
+
+
+def _merged(found: dict[Taken, str]) -> dict[Taken, str]:
+    """Write one entry with `ANY` for entries that differ in one place only and hold every class there."""
+    for place in range(max(map(len, found), default=0)):
+        by_rest: dict[tuple[Taken, Taken, str], set[str]] = {}
+        for taken, result in found.items():
+            by_rest.setdefault((taken[:place], taken[place + 1 :], result), set()).add(taken[place])
+        for (before, after, result), classes in by_rest.items():
+            if classes >= set(PANELS):
+                for each in PANELS:
+                    del found[(*before, each, *after)]
+                found[(*before, ANY, *after)] = result
+    return found
+
+
+def _panels(operator: Operator) -> list[int]:
+    return [place for place, argument in enumerate(operator.nodes) if argument.kind == "panel"]
+
+
+def _distinct(operator: Operator) -> tuple[Node, ...]:
+    """Return an example for each place, different columns for panels."""
+    kinds = {"condition": _examples(CONDITION)[0], "group": _examples(GROUP)[0]}
+    return tuple(kinds.get(each.kind, field_node(f"x{place}")) for place, each in enumerate(operator.nodes))
+
+
+def _with(args: tuple[Node, ...] | list[Node], place: int, new: Node) -> tuple[Node, ...]:
+    return (*args[:place], new, *args[place + 1 :])
+
+
+def _nothing(name: str) -> Node:
+    """Return a formula that is 0 by algebra."""
+    return call("sub", field_node(name), field_node(name))
+
+
+def _divides_by_zero(node: Node) -> bool:
+    try:
+        canonical(node)
+    except BadConstant:
+        return True
+    return False
+
+
+@functools.cache
+def fragile_places(operator: Operator, params: Params) -> frozenset[int]:
+    """Return the places in which a formula that is 0 by algebra is refused: what one divides by."""
+    args = _distinct(operator)
+    return frozenset(
+        place
+        for place in _panels(operator)
+        if _divides_by_zero(Node(operator.name, _with(args, place, _nothing("x")), params))
+    )
+
+
+@functools.cache
+def may_vanish(operator: Operator, params: Params) -> bool:
+    """Tell whether a call can be 0 by algebra, as a difference of its arguments can."""
+    node = Node(operator.name, _distinct(operator), params)
+    if operator.definition and _is_loose(expanded(node)):
+        return True
+    return any(_divides_by_zero(call("div", field_node("y"), each)) for each in _alike(operator, params))
+
+
+def _is_loose(node: Node) -> bool:
+    """Tell whether a formula is a sum, or a product of what may be one: only those can vanish."""
+    if node.is_leaf:
+        return node.name.startswith("x")
+    operator = OPERATORS[node.op]
+    if operator.family != "elementwise" or not operator.infix:
+        return False
+    return operator.unit == "common" or any(_is_loose(arg) for arg in node.args)
+
+
+@functools.cache
+def is_refused_alike(operator: Operator, params: Params) -> bool:
+    """Tell whether an operator divides by zero when its arguments are alike, which a grammar cannot forbid."""
+    return any(_divides_by_zero(node) for node in _alike(operator, params))
+
+
+def _alike(operator: Operator, params: Params) -> Iterator[Node]:
+    """Yield calls whose panels are equal, or are something that the operator may make of itself."""
+    args, panels = _distinct(operator), _panels(operator)
+    single = [each for each in OPERATORS.values() if len(each.positional) == 1 and each.family != "logic"]
+    for inner in (field_node("x"), *(Node(each.name, (field_node("x"),)) for each in single)):
+        same = tuple(inner if place in panels else arg for place, arg in enumerate(args))
+        yield Node(operator.name, same, params)

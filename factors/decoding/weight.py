@@ -1,0 +1,185 @@
+"""Bound what a formula can become, so that none of a grammar can exceed the limits of `parse`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..canonical import canonical
+from ..definitions import expanded
+from ..linear import exact, undressed
+from ..node import Node, field_node, group
+from ..operators import OPERATORS
+from ..parse import LARGEST_SIZE
+from ..render import render_number, render_parameter
+from ..signature import Operator
+from ..syntax import DEEPEST, LONGEST
+
+GROWTH = 3
+"""The canonical form may turn each node into three: a factor and its product, or an exponent and its power."""
+COEFFICIENT = 23
+"""Characters of a coefficient of 12 digits in the canonical form, with its sign, exponent and parentheses."""
+PUNCTUATION = 3
+"""Characters around an operator or an argument: parentheses, commas, spaces, a minus."""
+SLACK = 6
+"""Characters that a number of a call may take beyond those of its largest value, with its comma."""
+FULL = 6
+"""The level from which on there is no more room than below."""
+ABOVE, BELOW = 33, 16
+"""Bits that a coefficient may have (see `Weight`). Constants lie between 1e-15 and 1e15, which is 49.8 bits either way,
+and a sum is written with its coefficients over that of its first term: at most ``2 ** (ABOVE + BELOW)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """Upper bounds of a formula whose defined operators are written out.
+
+    Attributes
+    ----------
+    nodes, levels, chars : int
+        Its size, depth and characters.
+    above, below : float
+        Any coefficient that may come out of it is a fraction of at most ``2 ** above``, whose denominator is at most
+        ``2 ** below``; so it is 0 or at least ``2 ** -below``.
+    """
+
+    nodes: int = 0
+    levels: int = 0
+    chars: int = 0
+    above: float = 0.0
+    below: float = 0.0
+
+    def join(self, other: Weight) -> Weight:
+        """Return the bounds of either."""
+        return Weight(
+            max(self.nodes, other.nodes),
+            max(self.levels, other.levels),
+            max(self.chars, other.chars),
+            max(self.above, other.above),
+            max(self.below, other.below),
+        )
+
+    @property
+    def holds_back(self) -> bool:
+        """Tell whether no coefficient comes out."""
+        return self.above == self.below == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much may stand at each level of a grammar.
+
+    A level has twice the room of the one below, so that two arguments of the level below fit, whatever they are; the
+    last level has all.
+
+    Attributes
+    ----------
+    depth : int
+        Number of levels.
+    """
+
+    depth: int
+
+    def holds(self, weight: Weight, level: int) -> bool:
+        """Tell whether a formula of a weight may stand at a level, 1 for leaves."""
+        share = 2.0 ** min(level - min(self.depth, FULL), 0)
+        return (
+            weight.nodes <= min(2**level - 1, LARGEST_SIZE // GROWTH)
+            and weight.levels <= DEEPEST // GROWTH
+            and weight.chars <= LONGEST
+            and weight.above <= (ABOVE + 1) * share - 1
+            and weight.below <= BELOW * share
+        )
+
+
+def leaf(node: Node) -> Weight:
+    """Return the weight of a column, a grouping or a number."""
+    if node.op != "number":
+        return Weight(1, 1, len(node.name))
+    value = abs(exact(node.value or 0.0)) or Fraction(1)
+    return Weight(
+        1, 1, len(render_number(node.value or 0.0)) + 1, math.log2(value.numerator), math.log2(value.denominator)
+    )
+
+
+def tree(node: Node, given: Mapping[str, Weight]) -> Weight:
+    """Return the weight of a tree, written out; leaves whose names are in `given` stand for formulas of that weight."""
+    node = expanded(node)
+    if node.op == "field" and node.name in given:
+        return given[node.name]
+    if node.is_leaf:
+        return leaf(node)
+    args = [tree(arg, given) for arg in node.args]
+    above, below = _bits(node, args)
+    return Weight(
+        1 + sum(arg.nodes for arg in args),
+        1 + max(arg.levels for arg in args),
+        _overhead(node, args) + sum(arg.chars for arg in args),
+        above,
+        below,
+    )
+
+
+def call_weight(node: Node, args: Sequence[Weight | Node]) -> Weight:
+    """Return the weight of an operator's node on other arguments: leaves, or formulas of known weights."""
+    given = {f"{place}": arg for place, arg in enumerate(args) if isinstance(arg, Weight)}
+    nodes = [arg if isinstance(arg, Node) else field_node(f"{place}") for place, arg in enumerate(args)]
+    return tree(node.with_args(*nodes), given)
+
+
+def _overhead(node: Node, args: Sequence[Weight]) -> int:
+    """Return the characters of an operator without its arguments, with the coefficients that these may get."""
+    operator = OPERATORS[node.op]
+    numbers = {argument.name: argument for argument in operator.numbers}
+    keywords = sum(len(name) + 1 for name, _ in node.params if numbers[name].keyword)
+    words = sum(len(render_parameter(numbers[name], value)) + SLACK for name, value in node.params)
+    carriers = sum(not arg.holds_back for arg in args)
+    if operator.unit == "common" and carriers:
+        carriers = len(args)
+    return len(operator.name) + words + keywords + PUNCTUATION * (1 + len(args)) + COEFFICIENT * carriers
+
+
+def _bits(node: Node, args: Sequence[Weight]) -> tuple[float, float]:
+    """Return the bits of the coefficient that may come out of a node, by `Operator.scaling` or by arithmetic."""
+    operator = OPERATORS[node.op]
+    if operator.unit == "common":
+        return 1 + max(arg.above for arg in args), sum(arg.below for arg in args)
+    above, below = _own_bits(node.with_args(*_leaves(operator)))
+    for rule, arg in zip(_scaling(operator, node), args, strict=False):
+        up, down = (arg.below, arg.above + arg.below) if rule == "inverse" else (arg.above, arg.below)
+        times = rule if isinstance(rule, int) else PASSES.get(rule, 0)
+        above, below = above + times * up, below + times * down
+    return above, below
+
+
+PASSES = {"linear": 1, "absolute": 1, "mirror": 1, "inverse": 1, "square": 2}
+"""How often the factor of an argument comes out of an operator; see `Operator.scaling`."""
+
+
+def _scaling(operator: Operator, node: Node) -> tuple[str | int, ...]:
+    """Return what becomes of the factor of each argument; arithmetic has its own rules."""
+    if operator.family != "elementwise" or not operator.infix:
+        return operator.scaling
+    if operator.unit == "power":
+        exponent = node.args[1]
+        return (math.ceil(abs(exponent.value or 0.0)) if exponent.op == "number" else 0,)
+    return {"quotient": ("linear", "inverse")}.get(operator.unit, ("linear",) * len(operator.nodes))
+
+
+def _leaves(operator: Operator) -> list[Node]:
+    """Return one column for each panel argument."""
+    condition = Node("lt", (field_node("open"), field_node("close")))
+    return [
+        group("sector") if each.kind == "group" else condition if each.kind == "condition" else field_node(f"x{place}")
+        for place, each in enumerate(operator.nodes)
+    ]
+
+
+def _own_bits(node: Node) -> tuple[float, float]:
+    """Return the bits of the coefficient that an operator makes by itself: a sum is the window times a mean."""
+    if OPERATORS[node.op].infix:
+        return 0.0, 0.0
+    coefficient = abs(undressed(canonical(node))[0]) or Fraction(1)
+    return math.log2(coefficient.numerator), math.log2(coefficient.denominator)
