@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from . import doctoring, running, scoring, serving, starting
+from . import doctoring, formulas, running, scoring, serving, starting
 from .failures import INTERRUPTED, announce
+from .formula_command import FormulaCommand
 
 __all__ = ["main", "outcome"]
 
@@ -23,6 +24,10 @@ app = typer.Typer(
 app.command(epilog=EPILOG, short_help="Run a campaign; without a file, the demo.")(running.run)
 app.command(short_help="Go on with a run that was interrupted.")(running.resume)
 app.command(short_help="Write a run's report again.")(running.report)
+scoring.app.command(cls=FormulaCommand, short_help="Say what formulas are, or what is wrong.")(formulas.check)
+scoring.app.command(cls=FormulaCommand, short_help="Write formulas in another language.")(formulas.translate)
+scoring.app.command(cls=FormulaCommand, short_help="Say a formula in plain words.")(formulas.explain)
+scoring.app.command(cls=FormulaCommand, short_help="List the operators, or document one.")(formulas.operators)
 app.add_typer(scoring.app, name="factor")
 app.add_typer(serving.app, name="serve")
 app.command(short_help="Write a commented campaign file.")(starting.init)

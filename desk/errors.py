@@ -4,6 +4,7 @@ AlphaloomError
 └── DeskError
     ├── ReportError        a run's results cannot be read, or the report cannot be written
     ├── FileExists         a file would have been overwritten
+    ├── NoFormula          a command on formulas was given none, or a file that cannot be read as text
     ├── GateRefused        a step before scoring refused a factor that was submitted by hand
     └── CapabilityMissing  something that this command needs is not on this machine
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from ..ledger import AlphaloomError
 
-__all__ = ["CapabilityMissing", "DeskError", "FileExists", "GateRefused", "ReportError"]
+__all__ = ["CapabilityMissing", "DeskError", "FileExists", "GateRefused", "NoFormula", "ReportError"]
 
 
 class DeskError(AlphaloomError):
@@ -32,6 +33,12 @@ class FileExists(DeskError):
 
     code = "file_exists"
     exit_code = 1
+
+
+class NoFormula(DeskError):
+    """A command on formulas was given none, or a file that cannot be read as text."""
+
+    code = "no_formula"
 
 
 class GateRefused(DeskError):

@@ -37,6 +37,8 @@ def announce(error: BaseException, *, as_json: bool) -> int:
         print_object(record)
     else:
         _print_block(record, getattr(error, "caret", None))
+        for other in getattr(error, "others", ()):  # further mistakes of the same formula
+            _print_block(other.record(), other.caret)
     return code
 
 
@@ -90,9 +92,9 @@ def _print_block(record: Record, caret: Any) -> None:
         return
     head = "" if message.startswith("internal error") else "error: "
     console.print(Text.assemble((head, "bold red"), message), soft_wrap=True)
-    if callable(caret):
+    if callable(caret) and (shown := str(caret())):
         record = {**record, "got": None}  # it is what the caret points into
-        console.print(Text(str(caret())), soft_wrap=True)
+        console.print(Text(shown), soft_wrap=True)
     for line in _lines(record, message):
         console.print(line, soft_wrap=True)
 

@@ -8,7 +8,23 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["AsJson", "AsOf", "CampaignFile", "Overrides", "PanelFile", "RunName", "SectorsFile", "Seed", "Workspace"]
+__all__ = [
+    "AsJson",
+    "AsOf",
+    "CampaignFile",
+    "Dialect",
+    "Fields",
+    "FormulaFile",
+    "Groups",
+    "Overrides",
+    "PanelFile",
+    "RunName",
+    "SectorsFile",
+    "Seed",
+    "Workspace",
+]
+
+DIALECTS = "alphaloom, worldquant, qlib, alphaagent or alphagen"
 
 PanelFile = Annotated[
     Path | None, typer.Option("--panel", help="Prices, Parquet or CSV: date, symbol, open, high, low, close, volume.")
@@ -36,3 +52,16 @@ Overrides = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its folder, or latest.")]
+Dialect = Annotated[str, typer.Option("--dialect", metavar="NAME", help=f"The formula's language: {DIALECTS}.")]
+FormulaFile = Annotated[
+    str | None,
+    typer.Option(
+        "--file", metavar="FILE", help="One formula a line, perhaps 'name: formula'; # begins a comment; - is stdin."
+    ),
+]
+Fields = Annotated[
+    str | None, typer.Option("--fields", metavar="NAME,...", help="Further columns of your panel that may be read.")
+]
+Groups = Annotated[
+    str | None, typer.Option("--groups", metavar="NAME,...", help="Further groupings of your panel, beside sector.")
+]

@@ -9,18 +9,19 @@ import typer
 
 from .console import answers, print_object
 from .figures import DASH, generic, number, percent
+from .formula_command import FormulaCommand
 from .options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
 from .place import Place
 from .rules import costs
 
 __all__ = ["app", "score"]
 
-app = typer.Typer(no_args_is_help=True, help="Work on one factor.")
+app = typer.Typer(no_args_is_help=True, help="Work on factors.")
 
 
 @app.command(
+    cls=FormulaCommand,
     short_help="Score a factor on the search window.",
-    context_settings={"ignore_unknown_options": True},  # a formula may begin with a minus sign
 )
 def score(
     expression: Annotated[str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'")],

@@ -3,6 +3,7 @@
 AlphaloomError
 └── FactorError                the base of this room
     ├── ParseError             a formula that cannot be read, or whose units or days are wrong; `stage` says which
+    ├── UnknownOperator        documentation was asked for an operator that there is not
     └── PanelLacksField        a formula reads a column or grouping that the panel does not have
 """
 
@@ -81,6 +82,12 @@ class ParseError(FactorError):
     def lesson(self) -> dict[str, object]:
         """Return place, reason and remedy of this one mistake as a JSON-able object."""
         return {"at": self.at, "message": self.message, "hint": self.hint, "stage": self.stage}
+
+
+class UnknownOperator(FactorError):
+    """No operator has this name."""
+
+    code = "unknown_operator"
 
 
 class PanelLacksField(FactorError):

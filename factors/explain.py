@@ -44,8 +44,12 @@ def explain(expression: Expression | str) -> str:
     known = parse(expression) if isinstance(expression, str) else expression
     words = in_words(known.root)
     days = "today only" if known.warmup == 0 else f"{known.warmup + 1} days"
-    unit = UNITS.get(known.unit, f"in units of {known.unit}")
-    return f"{words[0].upper()}{words[1:]}. It is {unit} and needs {days}."
+    return f"{words[0].upper()}{words[1:]}. It is {unit_in_words(known.unit)} and needs {days}."
+
+
+def unit_in_words(unit: str) -> str:
+    """Return the name of a unit so that "It is" can stand before it: a ratio, in units of price."""
+    return UNITS.get(unit, f"in units of {unit}")
 
 
 def in_words(node: Node) -> str:

@@ -8,13 +8,18 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from ..evidence import Evaluator, nearest, recall_facts, tidy
-from ..factors import Expression, ParseError, explain
+from ..factors import parse
+from ..factors.facts import checked, explained
 from .answers import tool
 from .market import READ_ONLY
 from .server import ToolServer
 
 Text = Annotated[
     str, Field(min_length=1, max_length=2000, description="a formula, e.g. rank(ts_std(returns, 30)) * -1")
+]
+Dialect = Annotated[
+    str,
+    Field(description="the language of the formula: alphaloom, worldquant, qlib, alphaagent or alphagen"),
 ]
 
 
@@ -24,20 +29,15 @@ def factors_server(evaluator: Evaluator) -> MCPServer:
 
     @server.tool(annotations=READ_ONLY)
     @tool
-    def check_factor(text: Text) -> dict[str, Any]:
-        """Parse a formula: its id, canonical form, unit and warm-up, or what is wrong with it and where."""
-        try:
-            return {"ok": True, **_facts(evaluator.read(text))}
-        except ParseError as error:
-            found = {"message": error.message, "hint": error.hint, "at": error.at}
-            return {"ok": False, "stage": error.stage, "errors": [found]}
+    def check_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
+        """Parse a formula: its id, canonical form, unit and warm-up, or everything that is wrong with it and where."""
+        return checked(text, fields=tuple(evaluator.panel.fields), dialect=dialect)
 
     @server.tool(annotations=READ_ONLY)
     @tool
-    def explain_factor(text: Text) -> dict[str, Any]:
-        """Say a formula in plain words."""
-        expression = evaluator.read(text)
-        return {"id": expression.id, "explained": explain(expression), "warmup_days": expression.warmup}
+    def explain_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
+        """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
+        return explained(parse(text, fields=tuple(evaluator.panel.fields), dialect=dialect))
 
     @server.tool(annotations=READ_ONLY)
     @tool
@@ -57,14 +57,3 @@ def factors_server(evaluator: Evaluator) -> MCPServer:
         return recall_facts(evaluator, limit)
 
     return server
-
-
-def _facts(expression: Expression) -> dict[str, Any]:
-    return {
-        "id": expression.id,
-        "canonical": expression.canonical_text,
-        "unit": str(expression.unit),
-        "warmup_days": expression.warmup,
-        "size": expression.size,
-        "warnings": list(expression.warnings),
-    }

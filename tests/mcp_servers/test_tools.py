@@ -120,13 +120,22 @@ def test_a_formula_is_checked_explained_and_compared(call: Call, evaluator: Eval
     assert checked["ok"]
     assert checked["id"] == evaluator.read("-rank(close)").id
     wrong = call("factors.check_factor", text="rank(clsoe)")
-    assert (wrong["ok"], wrong["stage"], wrong["errors"][0]["at"]) == (False, "parse", 5)
-    assert "close" in wrong["errors"][0]["hint"]
-    assert call("factors.explain_factor", text="ts_std(returns, 20)")["warmup_days"] == 20
+    (mistake,) = wrong["errors"]
+    assert (wrong["ok"], mistake["stage"], mistake["at"]) == (False, "parse", 5)
+    assert "close" in mistake["hint"]
+    assert call("factors.explain_factor", text="ts_std(returns, 20)")["warmup"] == 20
     similar = call("factors.find_similar", text="rank(ts_std(returns, 21))", top=2)
     assert similar["similar"][0]["ratio"] == 1
     assert len(similar["similar"]) == 2
     assert similar["most_allowed"] == SMALL.max_similarity
+
+
+def test_every_mistake_is_told_at_once_and_other_languages_are_read(call: Call) -> None:
+    wrong = call("factors.check_factor", text="rank(clsoe) + ts_meen(opn, 5)")
+    assert [mistake["at"] for mistake in wrong["errors"]] == [5, 14]
+    theirs = call("factors.check_factor", text="Mean($close, 5)", dialect="qlib")
+    assert theirs["canonical"] == "ts_mean(close, 5, min_periods=1)"
+    assert call("factors.explain_factor", text="Mean($close, 5)", dialect="qlib")["id"] == theirs["id"]
 
 
 def test_a_factor_is_scored_submitted_and_recalled(call: Call, evaluator: Evaluator) -> None:
@@ -165,6 +174,7 @@ def test_a_refused_proposal_is_an_answer_not_an_error(call: Call) -> None:
         ("market.preview_panel", {"field": "close", "row": 2}, "arguments", "row", "takes no argument 'row'"),
         ("market.forecast", {}, "unknown_tool", "name", "no tool 'forecast'"),
         ("factors.explain_factor", {"text": "rank(clsoe)"}, "formula", "", "unknown field 'clsoe'"),
+        ("factors.check_factor", {"text": "close", "dialect": "qlb"}, "formula", "", "unknown dialect 'qlb'"),
         ("factors.explain_factor", {"text": ""}, "arguments", "text", "at least 1 character"),
         ("factors.recall", {"limit": "many"}, "arguments", "limit", "must be a valid integer"),
         ("factors.find_similar", {"text": "close", "top": 0}, "arguments", "top", "greater than or equal to 1"),
