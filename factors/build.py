@@ -96,10 +96,15 @@ class Builder:
         raise self.refuse(f"unknown field '{piece.text}'", piece, self._meant(piece.text, self.fields, "Fields"))
 
     def _meant(self, name: str, known: Collection[str], title: str) -> str:
-        guess = SYNONYMS.get(name.lower(), "")
+        low = name.lower()
+        guess = SYNONYMS.get(low, "") if f"ts_{low}" not in known else f"ts_{low}"
         guess = guess if guess in known or "(" in guess else nearest(name, known)
-        listed = f" {title}: {', '.join(sorted(known))}." if len(known) <= 20 else ""
-        return ((f"Did you mean {guess}?" if guess else "") + listed).strip()
+        meant = [f"Did you mean {guess}?"] if guess else []
+        if known is OPERATORS:
+            return " ".join(
+                [*meant, _lesson(OPERATORS[guess]) if guess else "All are listed by: alphaloom factor operators"]
+            )
+        return " ".join([*meant, *([f"{title}: {', '.join(sorted(known))}."] if len(known) <= 20 else [])])
 
     def _call(self, piece: Syntax, path: Path) -> Node:
         operator = OPERATORS.get(piece.text)

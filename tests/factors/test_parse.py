@@ -67,12 +67,12 @@ CARETS = {
         unknown operator 'ts_meen'
         ts_meen(close, 5)
         ^
-        Did you mean ts_mean?""",
+        Did you mean ts_mean? Write ts_mean(x, window, min_periods=window), for example ts_mean(returns, 20).""",
     "Ref(close, 5)": """
         unknown operator 'Ref'
         Ref(close, 5)
         ^
-        Did you mean delay?""",
+        Did you mean delay? Write delay(x, window), for example delay(close, 5).""",
     "rank(clos)": """
         unknown field 'clos'
         rank(clos)
@@ -111,15 +111,18 @@ CARETS = {
     "rank(close": """
         a closing ')' is missing at the end
         rank(close
-                  ^""",
+                  ^
+        'rank(' at column 5 is still open.""",
     "rank(close))": """
         this ')' closes nothing
         rank(close))
-                   ^""",
+                   ^
+        Take it away, or open one before it.""",
     "close *": """
         the formula ends after '*', where a value is missing
         close *
-               ^""",
+               ^
+        Example: close * volume""",
     "close open": """
         an operator is missing between 'close' and 'open'
         close open
@@ -129,7 +132,7 @@ CARETS = {
         '?' is not part of the language
         close > open ? 1 : 2
                      ^
-        A choice is written where(condition, x, y).""",
+        A choice is written where(condition, x, y): where(close > open, volume, 0).""",
     "low < open < high": """
         comparisons cannot be chained
         low < open < high
