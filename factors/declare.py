@@ -58,10 +58,11 @@ SCALED = choice("scaled", "percent zero unit count")
 
 def cell(
     name: str, takes: str, unit: str, prose: Prose, sweep: Callable[..., None] | None = None, *numbers: Argument,
-    cost: float = 1.0, swapped: bool = False, family: str = "elementwise", **more: Unpack[Traits],
+    cost: float = 1.0, fixed: tuple[float, ...] = (), swapped: bool = False, family: str = "elementwise",
+    **more: Unpack[Traits],
 ) -> Operator:  # fmt: skip
     """Declare an operator that looks at one cell at a time."""
-    compute = Compute(sweep, cost, by_rows=True, swapped=swapped) if sweep else None
+    compute = Compute(sweep, cost, fixed, by_rows=True, swapped=swapped) if sweep else None
     return Operator(name, family, (*panels(takes), *numbers), *prose, unit, compute=compute, **more)
 
 
@@ -99,8 +100,8 @@ def rolling(
 
 def across(
     name: str, takes: str, unit: str, prose: Prose, sweep: Callable[..., None] | None = None, *numbers: Argument,
-    cost: float = 3.0, stacked: bool = False, **more: Unpack[Traits],
+    cost: float = 3.0, fixed: tuple[float, ...] = (), stacked: bool = False, **more: Unpack[Traits],
 ) -> Operator:  # fmt: skip
     """Declare an operator over the names of the universe that day."""
-    compute = Compute(sweep, cost, by_rows=True, across=True, stacked=stacked) if sweep else None
+    compute = Compute(sweep, cost, fixed, by_rows=True, across=True, stacked=stacked) if sweep else None
     return Operator(name, "cross-section", (*panels(takes), *numbers), *prose, unit, compute=compute, **more)
