@@ -11,7 +11,8 @@ What the words mean is what their shared function library computes, as it stood 
 - ``REGBETA`` and ``REGRESI`` count missing values as 0, and ``TS_PCTCHANGE`` gives 0 where it would be missing.
 - ``BB_UPPER`` and ``BB_LOWER`` are one standard deviation away from the mean, not two.
 - ``RSI`` smooths by ``EMA``.
-- Comparisons with a missing value are false (``holds``); in ``&&``, ``||`` and ``?:`` any number but 0 is true.
+- Comparisons with a missing value are false (``holds``); in ``&&``, ``||`` and ``?:`` any number but 0 is true,
+  a missing one too.
 - ``RANK``, ``ZSCORE``, ``SCALE`` compare all instruments of a day; here, the members of the universe.
 - ``MAX`` and ``MIN`` compare their two or three arguments; the library overwrites its cross-sectional ones.
 - Division by zero and the logarithm of 0 are infinite there, and missing here.
@@ -73,7 +74,7 @@ RANK(x) -> rank(x)
 ZSCORE(x) -> zscore(x)
 SCALE(x, a=1) -> scale(x, to=a)
 MEAN(x) -> x - demean(x) # MEAN has a value for each name there; here a name has one where x has
-x - MEAN(x) << demean(x)
+x - MEAN(x) -> demean(x)
 
 # Over the days of a name.
 DELAY(x, b=1) -> delay(x, b)
@@ -137,6 +138,7 @@ DIALECT = Dialect(
     sign="$",
     sign_optional=True,
     fields=MappingProxyType({"return": "returns"}),
+    truth="~holds(x == 0)",
     refused=MappingProxyType(
         {
             "STD": "The standard deviation of a day's names has no operator here; over days it is TS_STD(x, d).",

@@ -77,6 +77,8 @@ class Dialect:
         What stands before the name of a grouping.
     stand_ins : mapping of str to str
         Groupings that a panel often lacks, and which coarser one stands in, with a note.
+    truth : str
+        In our language, when a number x counts as true.
     refused : mapping of str to str
         Its operators that cannot be kept, and why.
     example : str
@@ -94,6 +96,7 @@ class Dialect:
     any_case: bool = False
     group_sign: str = ""
     stand_ins: Mapping[str, str] = field(default_factory=dict)
+    truth: str = "x != 0"
     refused: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..errors import ParseError, nearest
 from ..operators import OPERATORS
 from ..render import render_number
-from ..syntax import Syntax
+from ..syntax import Syntax, read
 from .dialect import Dialect
 from .registry import dialect_named
 from .rule import EXPRESSIONS, NUMBERS, WINDOWS, Rule, computed, is_computed, kind_of
@@ -143,7 +143,7 @@ class _Importer:
             return piece
         if kind != "c" or own.text in TRUTHS:
             return own
-        return Syntax("call", "ne", own.at, own.end, (own, Syntax("number", "0", own.at, own.end)), infix=True)
+        return _filled(read(self.dialect.truth), {"x": own}, {}, piece)
 
     def _name(self, piece: Syntax) -> Syntax:
         for rule in self.rules.get(self.dialect.folded(piece.text), ()):

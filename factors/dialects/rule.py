@@ -9,7 +9,7 @@ by ours. What follows `` # `` at the end of a line is a note: it is told wheneve
 Variables are one letter, with or without a digit, and the letter says what may stand there:
 
 - x, y, z: any expression;
-- c: a condition; an expression that is none of its own is taken to hold where it is not 0;
+- c: a condition; an expression that is none is made one (see `Dialect.truth`);
 - d: a literal number of days, at least 1, floored with a note where it has a fraction;
 - b: the same, but 0 is allowed (for lags);
 - e: the same as d, but even;

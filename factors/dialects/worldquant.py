@@ -64,8 +64,8 @@ power(x, y) >> x ** y
 x ^ 0.5 << sqrt(x)
 adv{d} -> ts_mean(amount, d)
 x / delay(x, d) - 1 << ts_returns(x, d)
-(x - sum(x, d) / d) / stddev(x, d) -> ts_zscore(x, d)
-stddev(x, d) ^ 2 -> ts_var(x, d)
+(x - sum(x, d) / d) / stddev(x, d) << ts_zscore(x, d) # ts_zscore is written out: a constant window may give another number than a missing one
+stddev(x, d) ^ 2 << ts_var(x, d) # ts_var is written as the square of stddev
 """
 """The words of appendix A, some of their later spellings, and how others of ours are said with them."""
 

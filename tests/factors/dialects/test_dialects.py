@@ -1,0 +1,171 @@
+"""What holds for every dialect: what is written is read back the same, and nothing breaks the reader."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alphaloom.factors import OPERATORS, Expression, ParseError, parse, render, sample
+from alphaloom.factors.dialects import NAMES, dialect_named, translate, write_foreign
+from alphaloom.factors.dialects.rule import kind_of
+from alphaloom.factors.dialects.surface import rules_of
+from alphaloom.factors.sample import Grammar
+
+FOREIGN = [name for name in NAMES if name != "alphaloom"]
+
+
+@functools.cache
+def sayable(dialect: str) -> tuple[str, ...]:
+    """Return our operators whose example the dialect can say."""
+    found = []
+    for name, operator in OPERATORS.items():
+        try:
+            write_foreign(parse(operator.example).root, dialect)
+        except ParseError:
+            continue
+        found.append(name)
+    return tuple(found)
+
+
+def fixed_point(text: str, dialect: str) -> Expression:
+    """Read, write and read again: the id stays."""
+    read = parse(text, dialect=dialect)
+    again = parse(write_foreign(read.root, dialect).text, dialect=dialect)
+    assert again.id == read.id
+    return read
+
+
+@pytest.mark.parametrize("dialect", FOREIGN)
+def test_a_dialect_can_say_a_good_part_of_the_language(dialect: str) -> None:
+    said = sayable(dialect)
+    assert len(said) >= 25
+    assert {"add", "sub", "mul", "div", "ts_mean", "ts_std", "ts_corr", "delay", "abs"} <= set(said)
+
+
+@pytest.mark.parametrize("dialect", FOREIGN)
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_what_is_written_is_read_back_the_same(dialect: str, seed: int) -> None:
+    """A drawn formula keeps its id where nothing is noted; what was read once keeps it for good."""
+    grammar = Grammar(operators=sayable(dialect), groups=("sector", "industry"))
+    drawn = sample(np.random.default_rng(seed), max_size=10, grammar=grammar)
+    written = write_foreign(drawn.root, dialect)
+    read = fixed_point(written.text, dialect)
+    assert written.notes or read.id == drawn.id
+
+
+@functools.cache
+def words(dialect: str) -> list[str]:
+    """Return what formulas of a dialect are made of, and what they are not."""
+    known = dialect_named(dialect)
+    operators = sorted({rule.foreign.text for rule in rules_of(dialect) if rule.foreign.kind == "call"})
+    fields = [known.field_written(name) for name in ("close", "volume", "returns")]
+    groups = [known.group_sign + name for name in ("sector", "subindustry", "moon")]
+    marks = [
+        "(",
+        ")",
+        "(",
+        ")",
+        ",",
+        ",",
+        "?",
+        ":",
+        "&&",
+        "||",
+        "&",
+        "|",
+        "!",
+        "~",
+        "^",
+        "**",
+        "<",
+        "<=",
+        "==",
+        "!=",
+        ">",
+        "=",
+        "+",
+        "-",
+        "*",
+        "/",
+        ".",
+        "$",
+        "@",
+        "[",
+        "]",
+        "'",
+        ";",
+        "\n",
+    ]
+    numbers = ["0", "1", "5", "20", "2.5", "-3", "1e999", "1e-40", "0.1", "20d", "99999999999999999999"]
+    return [*operators, *fields, *groups, *marks, *numbers, *fields, "", " ", "nan", "d", "x", "İ", "²", "٣", "\x00"]
+
+
+def mistake(text: str, dialect: str) -> ParseError | None:
+    try:
+        parse(text, dialect=dialect)
+    except ParseError as refusal:
+        return refusal
+    return None
+
+
+def survives(text: str, dialect: str) -> None:
+    refusal = mistake(text, dialect)
+    assert refusal is None or (str(refusal) and 0 <= refusal.at <= len(text))
+
+
+@pytest.mark.parametrize("dialect", FOREIGN)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_any_heap_of_words_is_read_or_refused(dialect: str, data: st.DataObject) -> None:
+    survives("".join(data.draw(st.lists(st.sampled_from(words(dialect)), max_size=25))), dialect)
+
+
+@pytest.mark.parametrize("dialect", FOREIGN)
+@settings(max_examples=60, deadline=None)
+@given(text=st.text(max_size=40))
+def test_any_text_is_read_or_refused(dialect: str, text: str) -> None:
+    survives(text, dialect)
+
+
+@pytest.mark.parametrize("dialect", FOREIGN)
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_any_call_of_its_words_is_read_or_refused(dialect: str, data: st.DataObject) -> None:
+    """Words with arguments of all kinds: what is wrong with them is found in the dialect, not later."""
+    known = dialect_named(dialect)
+    rules = [rule for rule in rules_of(dialect) if rule.foreign.kind == "call" and not rule.foreign.infix]
+    field = known.field_written("close")
+    text = field
+    for _ in range(data.draw(st.integers(1, 4))):
+        rule = data.draw(st.sampled_from(rules))
+        asked = [kind_of(arg.text) for arg in rule.foreign.args]
+        args = [text if kind in ("x", "y", "z") else data.draw(st.sampled_from(["5", "0", "-1", "0.5", "1e9", field, text]))
+                for kind in asked]  # fmt: skip
+        text = f"{rule.foreign.text}({', '.join(args)})"
+    survives(text, dialect)
+
+
+def test_nesting_without_end_is_refused_soon() -> None:
+    survives("(" * 2000, "qlib")
+    survives("RSI(" * 30 + "$close" + ")" * 30, "alphaagent")
+    survives("-" * 1500 + "close", "worldquant")
+
+
+def test_an_unknown_dialect_is_told() -> None:
+    with pytest.raises(ParseError, match="unknown dialect 'wordquant'") as caught:
+        parse("rank(close)", dialect="wordquant")
+    assert "Did you mean worldquant?" in caught.value.hint
+
+
+def test_between_any_two_languages() -> None:
+    for source in FOREIGN:
+        own = translate(dialect_named(source).example, source, "alphaloom")
+        assert own.text == render(parse(dialect_named(source).example, dialect=source).root)
+        for target in FOREIGN:
+            written = translate("ts_mean(close, 20, min_periods=1) / close", "alphaloom", target)
+            assert parse(translate(written.text, target, source).text, dialect=source).fields == {"close"}
