@@ -24,7 +24,7 @@ from alphaloom.factors import parse
 
 from ..rivals.wire import Tree
 from ..rivals.wire import operators as operators_of
-from .environments import OWN, REFERENCE, RIVALS, SKIPPED, Contender, default_folder, missing, set_up
+from .environments import OWN, REFERENCE, RIVALS, SKIPPED, STREAMED, Contender, default_folder, missing, set_up
 from .measure import GROUPS, RANKED, Formulas, Lab, agree, peak, race, save, threads, unable
 from .own import tree_of
 from .picture import draw as picture
@@ -103,7 +103,7 @@ def measure_race(lab: Lab, rivals: Sequence[Contender], formulas: Formulas, resu
 
 def measure_peaks(lab: Lab, rivals: Sequence[Contender], formulas: Formulas, result: Result) -> None:
     """Measure the memory of each engine on what it can compute."""
-    for each in (OWN, *rivals):
+    for each in (OWN, STREAMED, *rivals):
         without = frozenset(unable(lab, each, formulas))
         result.peaks[each.name] = peak(lab, each, formulas.group("all", without))
 

@@ -55,14 +55,18 @@ class Contender:
 NUMPY = "numpy==2.4.6"
 KUNQUANT = ("KunQuant==0.1.12", NUMPY)
 OWN = Contender("alphaloom", "benchmarks.engine.own")
+STREAMED = Contender("alphaloom, streamed", OWN.module, settings={"stream": True})
+"""Alphaloom with results dropped as they come, as a search does: only its memory is measured."""
 RIVALS: tuple[Contender, ...] = (
     Contender("KunQuant 8 wide", "benchmarks.rivals.kunquant", KUNQUANT, {"lanes": 8}, needs="g++"),
     Contender("KunQuant 16 wide", "benchmarks.rivals.kunquant", KUNQUANT, {"lanes": 16}, needs="g++"),
     Contender("numpy+bottleneck", "benchmarks.rivals.bottleneck_numpy", ("Bottleneck==1.6.0", NUMPY)),
+    Contender("polars", "benchmarks.rivals.polars_frame", ("polars==2.1.0", NUMPY)),
     Contender("pandas", "benchmarks.rivals.pandas_reference", ("pandas==3.0.3", NUMPY), shares=False),
 )
 REFERENCE = "pandas"
 SKIPPED = {
+    "polars_ta with expr_codegen": "generates code for minutes for sixty formulas; polars itself is run instead",
     "Qlib": "reads its own binary store of one stock a file and has no cross-section in its expressions",
     "AlphaGen": "has no package to install, and reads its data through Qlib",
     "DolphinDB": "needs a licence and a server",

@@ -15,6 +15,7 @@ REASONS = {
         (("max", "min"), "the larger of a missing value and x is x"),
         (("ts_corr",), "a constant window has a correlation where rounding left it a variance"),
     ),
+    "polars": ((("ts_corr", "ts_cov"), "float32 moments without a guard"),),
     "numpy+bottleneck": (
         (("ts_argmax", "ts_argmin"), "the newest wins a tie"),
         (("ts_skew", "ts_kurt", "ts_cov", "ts_corr"), "float32 moments without a guard"),
@@ -82,7 +83,7 @@ def _pairs(result: Result) -> Iterator[str]:
 
 def _peaks(result: Result) -> Iterator[str]:
     if result.peaks:
-        yield "\nmost memory of a fresh process that only computes all of them and holds the results"
+        yield "\nmost memory of a fresh process that only computes all of them (and holds the results, unless streamed)"
         yield from table([(name, f"{size / 1e6:.0f} MB") for name, size in result.peaks.items()])
 
 

@@ -18,7 +18,8 @@ bn: Any = import_module("bottleneck")
 
 def _moving(name: str, **given: float) -> Any:
     def compute(x: Array, window: int) -> Array:
-        return getattr(bn, name)(x, window, axis=0, **given)  # type: ignore[no-any-return]
+        result: Array = getattr(bn, name)(x, window, axis=0, **given)
+        return result
 
     return compute
 
@@ -27,14 +28,16 @@ def _argument(name: str) -> Any:
     """Bottleneck's own argument of an extreme; the newest wins a tie, and its window reaches as far."""
 
     def compute(x: Array, window: int) -> Array:
-        return getattr(bn, name)(x, window, axis=0)  # type: ignore[no-any-return]
+        result: Array = getattr(bn, name)(x, window, axis=0)
+        return result
 
     return compute
 
 
 def _ts_rank(x: Array, window: int) -> Array:
     """Turn bottleneck's rank in [-1, 1] into a percentile."""
-    return ((bn.move_rank(x, window, axis=0) + 1) / 2 * (window - 1) + 1) / window  # type: ignore[no-any-return]
+    result: Array = ((bn.move_rank(x, window, axis=0) + 1) / 2 * (window - 1) + 1) / window
+    return result
 
 
 def _joint(x: Array, y: Array) -> tuple[Array, Array]:
@@ -46,12 +49,16 @@ def _joint(x: Array, y: Array) -> tuple[Array, Array]:
 def _cov(x: Array, y: Array, window: int) -> Array:
     x, y = _joint(x, y)
     means = bn.move_mean(x, window, axis=0) * bn.move_mean(y, window, axis=0)
-    return (bn.move_mean(x * y, window, axis=0) - means) * (window / (window - 1))  # type: ignore[no-any-return]
+    result: Array = (bn.move_mean(x * y, window, axis=0) - means) * (window / (window - 1))
+    return result
 
 
 def _corr(x: Array, y: Array, window: int) -> Array:
     x, y = _joint(x, y)
-    return _cov(x, y, window) / (bn.move_std(x, window, axis=0, ddof=1) * bn.move_std(y, window, axis=0, ddof=1))  # type: ignore[no-any-return]
+    result: Array = _cov(x, y, window) / (
+        bn.move_std(x, window, axis=0, ddof=1) * bn.move_std(y, window, axis=0, ddof=1)
+    )
+    return result
 
 
 def _standard(x: Array, window: int, power: int) -> Array:
@@ -59,14 +66,16 @@ def _standard(x: Array, window: int, power: int) -> Array:
     mean, square = (bn.move_mean(x**each, window, axis=0) for each in (1, 2))
     cube = bn.move_mean(x**3, window, axis=0)
     variance = square - mean**2
-    if power == 3:
-        return (cube - 3 * mean * square + 2 * mean**3) / variance**1.5  # type: ignore[no-any-return]
-    fourth = bn.move_mean(x**4, window, axis=0)
-    return (fourth - 4 * mean * cube + 6 * mean**2 * square - 3 * mean**4) / variance**2  # type: ignore[no-any-return]
+    result: Array = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5
+    if power == 4:
+        fourth = bn.move_mean(x**4, window, axis=0)
+        result = (fourth - 4 * mean * cube + 6 * mean**2 * square - 3 * mean**4) / variance**2
+    return result
 
 
 def _skew(x: Array, window: int) -> Array:
-    return _standard(x, window, 3) * ((window * (window - 1)) ** 0.5 / (window - 2))
+    adjusted: Array = _standard(x, window, 3) * ((window * (window - 1)) ** 0.5 / (window - 2))
+    return adjusted
 
 
 def _kurt(x: Array, window: int) -> Array:
@@ -75,11 +84,13 @@ def _kurt(x: Array, window: int) -> Array:
 
 
 def _zscore(x: Array, window: int) -> Array:
-    return (x - bn.move_mean(x, window, axis=0)) / bn.move_std(x, window, axis=0, ddof=1)  # type: ignore[no-any-return]
+    result: Array = (x - bn.move_mean(x, window, axis=0)) / bn.move_std(x, window, axis=0, ddof=1)
+    return result
 
 
 def _rank(x: Array) -> Array:
-    return (bn.nanrankdata(x, axis=1) / np.sum(~np.isnan(x), axis=1, keepdims=True)).astype(x.dtype)  # type: ignore[no-any-return]
+    result: Array = (bn.nanrankdata(x, axis=1) / np.sum(~np.isnan(x), axis=1, keepdims=True)).astype(x.dtype)
+    return result
 
 
 TABLE: Table = {

@@ -19,21 +19,24 @@ def _rolling(name: str, *given: Any) -> Any:
 
     def compute(x: Array, window: int, **numbers: float) -> Array:
         rolling = pd.DataFrame(x).rolling(window)
-        return getattr(rolling, name)(*given, **numbers).to_numpy(copy=False)  # type: ignore[no-any-return]
+        result: Array = getattr(rolling, name)(*given, **numbers).to_numpy(copy=False)
+        return result
 
     return compute
 
 
 def _paired(name: str) -> Any:
     def compute(x: Array, y: Array, window: int) -> Array:
-        return getattr(pd.DataFrame(x).rolling(window), name)(pd.DataFrame(y)).to_numpy(copy=False)  # type: ignore[no-any-return]
+        result: Array = getattr(pd.DataFrame(x).rolling(window), name)(pd.DataFrame(y)).to_numpy(copy=False)
+        return result
 
     return compute
 
 
 def _zscore(x: Array, window: int) -> Array:
     rolling = pd.DataFrame(x).rolling(window)
-    return (x - rolling.mean().to_numpy()) / rolling.std().to_numpy()
+    scaled: Array = (x - rolling.mean().to_numpy()) / rolling.std().to_numpy()
+    return scaled
 
 
 def _rank(x: Array) -> Array:
