@@ -36,6 +36,7 @@ def check(
     names = _names(fields, groups)
     found = [checked(each.text, dialect=dialect, **names) for each in written]
     _mark_repeated(written, found)
+    _mention_own_columns(found)
     if as_json:
         print_object(_one_object(written, found, alone=file is None))
     else:
@@ -147,6 +148,13 @@ def _mark_repeated(written: Sequence[Written], found: Sequence[Facts]) -> None:
         if before is not each:
             named = f"{before.name} ({before.place()})" if before.name else before.place()
             facts["warnings"].append(f"the same factor as {named}")
+
+
+def _mention_own_columns(found: Sequence[Facts]) -> None:
+    """Say how a column of one's own panel is named, where an unknown one is like none of ours."""
+    for mistake in (each for facts in found for each in facts["errors"]):
+        if mistake["message"].startswith("unknown field") and "Did you mean" not in mistake["hint"]:
+            mistake["hint"] += " A column of your own panel is named with --fields."
 
 
 def _one_object(written: Sequence[Written], found: Sequence[Facts], *, alone: bool) -> Facts:

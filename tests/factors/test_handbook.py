@@ -1,0 +1,47 @@
+"""The documentation of operators: every one is told whole, and the page in the repository is fresh."""
+
+from __future__ import annotations
+
+import pytest
+
+from alphaloom.factors import OPERATORS
+from alphaloom.factors.errors import UnknownOperator
+from alphaloom.factors.fields import FIELDS
+from alphaloom.factors.handbook import FIELD_MEANINGS, PAGE, UNIT_WORDS, described, elsewhere, operator_named, page
+from alphaloom.factors.types import RULES
+
+
+def test_the_page_is_fresh() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "factors/OPERATORS.md is old: write it again with make operators"
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_is_documented_whole(name: str) -> None:
+    known = described(OPERATORS[name])
+    assert {"name", "signature", "meaning", "nan", "unit", "example"} <= {key for key, said in known.items() if said}
+    assert (known["ns_per_cell"] is None) == bool(OPERATORS[name].definition)
+    assert [each["name"] for each in known["arguments"]] == [each.name for each in OPERATORS[name].arguments]
+    assert f"### {name}\n\n`{known['signature']}`" in page()
+
+
+def test_every_unit_rule_and_every_field_has_words() -> None:
+    assert set(UNIT_WORDS) == set(RULES)
+    assert tuple(FIELD_MEANINGS) == FIELDS
+
+
+def test_an_operator_is_found_by_name_in_any_case_and_by_its_sign() -> None:
+    assert [operator_named(name).name for name in ("ts_mean", "TS_MEAN", "-", ">=", "~")] == [
+        "ts_mean", "ts_mean", "sub", "ge", "not",
+    ]  # fmt: skip
+
+
+def test_an_unknown_operator_is_told_the_nearest() -> None:
+    with pytest.raises(UnknownOperator, match=r"no operator 'ts_men'\nDid you mean ts_mean\?"):
+        operator_named("ts_men")
+
+
+def test_other_languages_are_named_with_their_words_and_only_where_the_whole_side_is_the_operator() -> None:
+    found = {(each["dialect"], each["written"]) for each in elsewhere(OPERATORS["ts_mean"])}
+    assert {("qlib", "Mean(x, d)"), ("worldquant", "adv{d}")} <= found
+    assert all(each["meaning"].startswith("log(") for each in elsewhere(OPERATORS["log"]))
+    assert ("alphagen", "Ref(x, b)") in {(each["dialect"], each["written"]) for each in elsewhere(OPERATORS["delay"])}
