@@ -127,6 +127,8 @@ def _checked(facts: Facts) -> list[tuple[str, str]]:
 def _summary(found: Sequence[Facts], verb: str = "can be used") -> str:
     refused = [facts for facts in found if not facts["ok"]]
     said = f"{count(len(found) - len(refused))} of {plural(len(found), 'formula')} {verb}"
+    if doubtful := sum(bool(facts["ok"] and (facts.get("warnings") or facts.get("notes"))) for facts in found):
+        said += f", {count(doubtful)} with warnings"
     if refused:
         mistakes = sum(len(facts["errors"]) for facts in refused)
         said += f"; {count(len(refused))} refused, with {plural(mistakes, 'mistake')}"

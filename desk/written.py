@@ -12,8 +12,10 @@ from .errors import NoFormula
 
 __all__ = ["Written", "collected"]
 
-NAMED = re.compile(r"\s*([A-Za-z_][\w.#-]*)\s*(?::|=(?!=))\s*(?=\S)")
+NAMED = re.compile(r"\s*(\w[\w.#-]*)\s*(?::|=(?!=))\s*(?=\S)")
 """``alpha1: formula`` or ``alpha1 = formula``; ``close == open`` has no name."""
+NUMBERED = re.compile(r"\s*([0-9]+)[.)]?\s+(?=[A-Za-z_($])")
+"""``12 formula`` or ``12. formula``, where every line begins so; ``2 close`` alone is a mistake."""
 COMMENT = re.compile(r"(?:^|\s)#.*")
 
 
@@ -80,9 +82,10 @@ def _content(file: str) -> str:
 
 
 def _lines(content: str, file: str) -> Iterator[Written]:
-    for number, line in enumerate(content.split("\n"), start=1):
-        text = COMMENT.sub("", line).rstrip()
-        if text.strip():
-            named = NAMED.match(text)
-            offset = named.end() if named else len(text) - len(text.lstrip())
-            yield Written(text[offset:], named[1] if named else "", file, number, offset)
+    lines = {number: COMMENT.sub("", line).rstrip() for number, line in enumerate(content.split("\n"), start=1)}
+    kept = {number: text for number, text in lines.items() if text.strip()}
+    names = NUMBERED if len(kept) > 1 and all(map(NUMBERED.match, kept.values())) else NAMED
+    for number, text in kept.items():
+        named = names.match(text)
+        offset = named.end() if named else len(text) - len(text.lstrip())
+        yield Written(text[offset:], named[1] if named else "", file, number, offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -44,6 +45,7 @@ def explain(expression: Expression | str) -> str:
     known = parse(expression) if isinstance(expression, str) else expression
     words = in_words(known.root)
     days = "today only" if known.warmup == 0 else f"{known.warmup + 1} days"
+    words = re.sub(r"\b1 days\b", "1 day", words)
     return f"{words[0].upper()}{words[1:]}. It is {unit_in_words(known.unit)} and needs {days}."
 
 
@@ -70,11 +72,14 @@ def _words(node: Node) -> str:
     if node.is_leaf:
         return FIELD_WORDS.get(node.name, node.name)
     operator = OPERATORS[node.op]
-    if len(node.args) > len(operator.nodes):
+    if len(node.args) > len(operator.nodes) and (operator.infix or operator.mirror):
         return _chain(node)
     values = {name: render_number(value) for name, value in parameters(node).items()}
-    for argument, arg in zip(operator.nodes, node.args, strict=True):
-        values[argument.name] = _inner(arg, last=operator.words.endswith(f"{{{argument.name}}}"))
+    for place, argument in enumerate(operator.nodes):
+        many = place + 1 == len(operator.nodes) and operator.takes_many
+        ends = operator.words.endswith(f"{{{argument.name}}}")
+        given = node.args[place:] if many else node.args[place : place + 1]
+        values[argument.name] = " and ".join(_inner(arg, last=ends) for arg in given)
     return operator.words.format(**values) + _keywords(node)
 
 

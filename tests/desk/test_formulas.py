@@ -82,7 +82,7 @@ def test_every_mistake_of_a_file_is_shown_with_its_place_and_a_caret(file: Path,
     )
     assert said.splitlines()[-2:] == [
         f"{file}:6: warning: the same factor as alpha1 ({file}:2)",
-        "2 of 4 formulas can be used; 2 refused, with 3 mistakes.",
+        "2 of 4 formulas can be used, 1 with warnings; 2 refused, with 3 mistakes.",
     ]
 
 
@@ -109,6 +109,15 @@ def test_a_line_may_have_a_name_and_a_comment(line: str, name: str, text: str, t
     outcome(["factor", "check", "--file", str(tmp_path / "f"), "--json"])
     (row,) = as_json(capsys)["formulas"]
     assert (row["name"], row["text"], row["errors"]) == (name, text, [])
+
+
+def test_numbers_are_names_only_where_every_line_has_one(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "f").write_text("1 (close)\n2. rank(close)\n")
+    assert outcome(["factor", "check", "--file", str(tmp_path / "f"), "--json"]) == 0
+    assert [row["name"] for row in as_json(capsys)["formulas"]] == ["1", "2"]
+    (tmp_path / "f").write_text("2 close\nrank(close)\n")
+    assert outcome(["factor", "check", "--file", str(tmp_path / "f")]) == 1
+    assert "f:1:3: an operator is missing between '2' and 'close'" in capsys.readouterr().out
 
 
 def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
@@ -209,7 +218,7 @@ def test_a_translated_file_can_be_checked(tmp_path: Path, capsys: Capture) -> No
     assert outcome(["factor", "translate", "--file", str(file), "--from", "worldquant"]) == 1
     output = capsys.readouterr()
     assert f"{file}:2:19: delay with -1 would read 1 day into the future" in output.err
-    assert "1 of 2 formulas can be carried over; 1 refused, with 1 mistake." in output.err
+    assert "1 of 2 formulas can be carried over, 1 with warnings; 1 refused, with 1 mistake." in output.err
     mine.write_text(output.out)
     assert outcome(["factor", "check", "--file", str(mine)]) == 0
     assert "# Alpha#6: the window 10.5 of correlation was floored to 10" in output.out

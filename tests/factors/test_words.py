@@ -23,6 +23,10 @@ WORDS = {
         "The close plus the day's high plus the day's low minus (3 times the open). "
         "It is in units of price and needs today only."
     ),
+    "volume / delay(volume, 1)": "Volume divided by (volume of 1 day ago). It is a ratio and needs 2 days.",
+    "ts_rank(close, 5, ties=first, scaled=unit)": (
+        "The rank of the close within its last 5 days (ties first, scaled unit). It is a rank and needs 5 days."
+    ),
     "ts_std(returns, 20, ddof=0)": (
         "The 20-day standard deviation of returns (ddof 0). It is a return and needs 21 days."
     ),
