@@ -76,6 +76,7 @@ Log(x) -> log(x) # {ZERO}
 Greater(x, y) -> max(x, y)
 Less(x, y) -> min(x, y)
 Pow(x, 0.5) << sqrt(x)
+Pow(2.718281828459045, x) << exp(x) # written as a power of e
 Less(Greater(x, n), m) << clip(x, n, m) # clip is written as two comparisons
 
 # Names
@@ -95,7 +96,8 @@ Rank(x) >> rank(x, ties=first, scaled=zero)
 GetGreater(x, y) >> max(x, y)
 GetLess(x, y) >> min(x, y)
 Inv(x) >> 1 / x # {INFINITE}
-SLog1p(x) >> sign(x) * log(1 + abs(x))
+SLog1p(x) >> slog1p(x)
+Mul(Sign(x), Log(Add(1, Abs(x)))) << slog1p(x) # written with its sign apart
 TsIr(x, d) >> ts_mean(x, d) / ts_std(x, d) # {INFINITE}
 TsMinMaxDiff(x, d) >> ts_max(x, d) - ts_min(x, d)
 TsMaxDiff(x, d) >> x - ts_max(x, d)

@@ -93,7 +93,10 @@ Less(Greater(x, n), m) << clip(x, n, m) # clip is written as two comparisons
 
 # Conditions
 {CHOICES}
-If(c, x, y) -> where(c, x, y) # where the condition is missing, Qlib takes the first branch, and here the choice is missing
+If(c, x, y) -> where(~holds(~c), x, y)
+If(c, x, y) << where(c, x, y) # where the condition is missing, Qlib takes a branch, and here the choice is missing
+x != x -> is_missing(x)
+x == x >> ~is_missing(x)
 {TRUTHS}
 
 # Windows
@@ -104,6 +107,7 @@ Cov(x, y, 0) !! {ALL_ROWS}
 Ref(x, d) -> delay(x, d)
 Delta(x, d) -> delta(x, d)
 x / Ref(x, d) - 1 << ts_returns(x, d) # {INFINITE}
+x / Max(x, d) - 1 << ts_drawdown(x, d, min_periods=1) # {INFINITE}
 Mean(x, d) -> ts_mean(x, d, min_periods=1)
 Sum(x, d) -> ts_sum(x, d, min_periods=1)
 Std(x, d) -> ts_std(x, d, min_periods=1)
@@ -120,7 +124,7 @@ Med(x, d) -> ts_median(x, d, min_periods=1)
 Mad(x, d) -> ts_mad(x, d, min_periods=1)
 Quantile(x, d, q) -> ts_quantile(x, d, q, min_periods=1)
 Rank(x, d) -> ts_rank(x, d, min_periods=1)
-Count(x, d) -> ts_sum(holds(x == x), d, min_periods=1)
+Count(x, d) -> ts_count(~is_missing(x), d, min_periods=1)
 Sum(c, d) << ts_count(c, d, min_periods=1) # a count is written as a sum of truth values
 Slope(x, d) -> ts_slope(x, d, min_periods=1)
 Resi(x, d) -> ts_residual(x, d, min_periods=1)
@@ -148,10 +152,12 @@ CSScale(x) << scale(x) # {EXTENSION}
 CsScale(x) >> scale(x)
 CSDemean(x) >> demean(x)
 CSDemean(x) << demean(x) # {EXTENSION}
-CSMean(x) >> x - demean(x) # a name without a value today has no mean here
+CSMean(x) >> mean_across(x)
+CSMean(x) << mean_across(x) # {EXTENSION}
 Sqrt(x) >> sqrt(x)
+1 / (1 + Power(2.718281828459045, -1 * x)) << sigmoid(x) # written as a power of e
 Exp(x) >> exp(x) # what is too large is infinite in Qlib and missing here
-Exp(x) << exp(x) # {EXTENSION}
+Power(2.718281828459045, x) << exp(x) # written as a power of e
 Tanh(x) >> tanh(x)
 Tanh(x) << tanh(x) # {EXTENSION}
 Clip(x, n, m) >> clip(x, n, m)

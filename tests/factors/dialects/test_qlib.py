@@ -32,12 +32,10 @@ TOLD = {
     "EMA($close, 7)": "a long gap",
     "EMA($close, 0.2)": "a long gap",
     "EMA($close, 1)": "repeats the value before",
-    "If($volume, $open, $close)": "takes the first branch",
     "Log($volume)": "the logarithm of 0",
     "$close/$volume": "a division by zero",
     "Div($close, $volume)": "a division by zero",
     "Power($volume, -1)": "0 to a negative power",
-    "CSMean($close)": "has no mean here",
 }
 """Formulas that differ from Qlib at the edges, and what their note says."""
 
@@ -55,7 +53,7 @@ EXACT = (
     "Max($high, 7)", "Min($low, 7)", "Med($close, 6)", "Mad($close, 7)", "Quantile($close, 7, 0.3)", "Rank($close, 7)",
     "Count($close, 7)", "Count($close>$open, 7)", "Sum($close>$open, 7)", "Mean($close>Ref($close, 1), 7)",
     "Slope($close, 7)", "Resi($close, 7)", "Cov($close, $volume, 7)", "Mean($close, 200)", "Std($close, 1)",
-    "CSRank($close)", "CsRank($close)", "Rank($close)", "CSZScore($close)", "CSScale($close-$open)", "CSDemean($close)",
+    "CSRank($close)", "CsRank($close)", "Rank($close)", "CSZScore($close)", "CSScale($close-$open)", "CSDemean($close)", "CSMean($close)", "If($volume-8000, $open, 7)", "If(Ref($close, 1), 1, 2)", "$close!=$close", "$close==$close",
     "Mean(Rank(Delta($close, 2), 5), 3)",
 )  # fmt: skip
 
@@ -100,8 +98,6 @@ def edges(text: str) -> NDArray[np.bool_]:
         "IdxMin": inside,
         "WMA": inside | short,
         "EMA": np.asarray(gap) if text.endswith(", 1)") else empty,
-        "If": np.asarray(gap),
-        "CSMean": np.asarray(gap),
     }
     return np.asarray(choices.get(text.split("(")[0], empty))
 
@@ -224,7 +220,7 @@ SAID = (
     "signed_power(close - open, 0.5)", "clip(close / open - 1, -0.01, 0.01)", "sqrt(high)", "ts_returns(close, 3)", "-close",
     "ts_zscore(close, 6)", "decay_linear(close, 6)", "ts_beta(close, open, 6)", "ts_argmax(high, 6)", "ts_argmin(low, 6)",
     "ts_count(holds(close > open), 6)", "where(close > open, high, low)", "max(close, open, high)", "ts_corr(close, volume, 6)",
-    "rank(close) - zscore(open)", "close - open + high", "ema(close, 64, min_periods=1, span=8)",
+    "rank(close) - zscore(open)", "exp(close / open)", "sigmoid(close / open)", "fill(close - open, 0)", "mean_across(close)", "ts_drawdown(close, 6)", "rsi(close, 6)", "close - open + high", "ema(close, 64, min_periods=1, span=8)",
 )  # fmt: skip
 
 
