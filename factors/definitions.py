@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
+from types import MappingProxyType
 
 from .build import Builder
 from .fields import FIELDS
 from .node import Node
 from .operators import OPERATORS, parameters
-from .render import render_parameter
+from .render import render_number, render_parameter
 from .signature import Operator
 from .syntax import Syntax, read
 
@@ -48,11 +52,41 @@ def _shown(operator: Operator, name: str, value: float) -> str:
 
 
 def _with_numbers(piece: Syntax, words: dict[str, str]) -> Syntax:
-    """Put the numbers and words of a call in the place of their names."""
+    """Put the numbers and words of a call in the place of their names, and work out what is then all numbers."""
     if piece.kind == "name" and piece.text in words:
         word = words[piece.text]
         return replace(piece, kind="name" if word[0].isalpha() else "number", text=word)
-    return replace(piece, args=tuple(_with_numbers(arg, words) for arg in piece.args))
+    args = tuple(_with_numbers(arg, words) for arg in piece.args)
+    if not piece.infix:  # arithmetic within arithmetic is left to the canonical form, which keeps fractions
+        args = tuple(_worked_out(arg) for arg in args)
+    return replace(piece, args=args)
+
+
+ARITHMETIC: Mapping[str, Callable[..., Fraction]] = MappingProxyType(
+    {
+        "add": lambda *terms: sum(terms, Fraction(0)),
+        "sub": lambda x, y: x - y,
+        "mul": lambda *factors: math.prod(factors, start=Fraction(1)),
+        "div": lambda x, y: x / y,
+        "neg": lambda x: -x,
+    }
+)
+
+
+def _worked_out(piece: Syntax) -> Syntax:
+    """Return a number in the place of arithmetic on numbers: ``2 * 14 - 1`` is 27."""
+    value = _value(piece) if piece.infix else None
+    return piece if value is None else replace(piece, kind="number", text=render_number(float(value)), args=())
+
+
+def _value(piece: Syntax) -> Fraction | None:
+    """Return what arithmetic on numbers comes to; None where there is something else in it."""
+    if piece.kind == "number":
+        return Fraction(piece.text)
+    values = [_value(arg) for arg in piece.args]
+    if not piece.infix or piece.text not in ARITHMETIC or None in values:
+        return None
+    return ARITHMETIC[piece.text](*values)
 
 
 def _filled(node: Node, given: dict[str, Node]) -> Node:

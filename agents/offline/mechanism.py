@@ -100,7 +100,7 @@ def operators(kind: str) -> tuple[str, ...]:
         if o.family == "time series" and all(a.keyword or a.name == "window" for a in o.numbers)
     ]
     if kind == "pair":
-        return tuple(o.name for o in known if len(o.nodes) == 2)
+        return tuple(o.name for o in known if [a.kind for a in o.nodes] == ["panel", "panel"])
     wanted = {"shape": ("even", "odd", "order"), "level": ("linear", "absolute", "mirror")}[kind]
     return tuple(o.name for o in known if len(o.nodes) == 1 and o.scaling and o.scaling[0] in wanted)
 

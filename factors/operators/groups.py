@@ -17,7 +17,7 @@ UNKNOWN_GROUP = "Names whose group is unknown are NaN."
 
 
 @kernel
-def _group_centres(row: Array, codes: Codes, member: Members, sums: NDArray[np.float64]) -> None:
+def group_centres(row: Array, codes: Codes, member: Members, sums: NDArray[np.float64]) -> None:
     """Fill count, mean and squared deviations of each group, in two passes."""
     sums[:] = 0.0
     for j in range(row.size):
@@ -37,7 +37,7 @@ def group_demean(out: Array, values: Array, codes: Codes, member: Members, lo: i
     sums = np.empty((3, max(codes.max(), 0) + 1))
     for day in range(lo, hi):
         row, o = values[day], out[day]
-        _group_centres(row, codes, member[day], sums)
+        group_centres(row, codes, member[day], sums)
         for j in range(o.size):
             known = member[day, j] and codes[j] >= 0
             o[j] = finite(np.float64(row[j]) - sums[1, codes[j]]) if known else NAN
@@ -49,7 +49,7 @@ def group_zscore(out: Array, values: Array, codes: Codes, member: Members, ddof:
     sums = np.empty((3, max(codes.max(), 0) + 1))
     for day in range(lo, hi):
         row, o = values[day], out[day]
-        _group_centres(row, codes, member[day], sums)
+        group_centres(row, codes, member[day], sums)
         for g in range(sums.shape[1]):
             count, mean, squares = sums[0, g], sums[1, g], sums[2, g]
             flat = count <= ddof or is_constant(squares, mean, count)

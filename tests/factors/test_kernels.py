@@ -17,6 +17,13 @@ from . import panels, reference
 
 WINDOWED = [name for name, operator in OPERATORS.items() if any(a.name == "window" for a in operator.numbers)]
 COLUMNS = ("close", "volume", "open")
+GIVEN = {
+    "window": 5.0, "q": 0.3, "n": 4.0, "low": -0.5, "high": 0.75, "lag": 2.0, "fast": 2.0, "slow": 4.0, "signal": 3.0,
+    "k": 1.5, "share": 0.2, "value": 0.25, "limit": 1.5,
+}  # fmt: skip
+"""What stands for a number that must be given."""
+KEYWORDS = {"min_periods": (1, 3, 5), "ddof": (0, 1), "span": (1, 2.5, 9), "to": (0.5, 2)}
+"""What stands for a keyword; of choices, every word."""
 ROUGH = ("ts_skew", "ts_kurt", "ts_residual", "ts_cov", "ts_beta", "ts_slope", "ts_rsquare", "demean", "group_demean")
 
 
@@ -26,7 +33,7 @@ def step(name: str, **numbers: float) -> Node:
     columns = iter(COLUMNS)
     kinds = [argument.kind for argument in operator.nodes]
     args = [group("sector") if kind == "group" else field_node(next(columns)) for kind in kinds]
-    given = {"window": 5.0, "q": 0.3, "n": 4.0, "low": -0.5, "high": 0.75} | numbers
+    given = GIVEN | numbers
     known = [argument.name for argument in operator.numbers]
     return call(name, *args, params={key: given[key] for key in known if key in given})
 
