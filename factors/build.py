@@ -169,7 +169,7 @@ class Builder:
             return self._kept(piece, path)
         self.places[path] = piece.at
         if piece.kind != "name" or piece.text not in self.groups:
-            hint = self._meant(piece.text, self.groups, "Groupings")
+            hint = f"{self._meant(piece.text, self.groups, 'Groupings')} {_lesson(operator)}"
             raise self.refuse(f"{operator.name} needs a grouping here, not '{piece.text}'", piece, hint)
         return group(piece.text)
 
@@ -195,7 +195,8 @@ class Builder:
         """Return the position of a chosen word."""
         if piece.kind != "name" or piece.text not in argument.choices:
             meant = nearest(piece.text, argument.choices)
-            hint = (f"Did you mean {meant}? " if meant else "") + f"It is one of {', '.join(argument.choices)}."
+            hint = f"It is one of {', '.join(argument.choices)}. {_lesson(operator)}"
+            hint = (f"Did you mean {meant}? " if meant else "") + hint
             raise self.refuse(f"{argument.name} of {operator.name} cannot be '{piece.text}'", piece, hint)
         return float(argument.choices.index(piece.text))
 
@@ -210,7 +211,11 @@ class Builder:
             self.warnings.append(f"the window {piece.text} of {operator.name} was floored to {int(value)}")
             value = float(int(value))
         if not argument.low <= value <= argument.high or (argument.whole and value != int(value)):
-            raise self.refuse(f"{argument.name} of {operator.name} cannot be {piece.text}", piece, _bounds(argument))
+            raise self.refuse(
+                f"{argument.name} of {operator.name} cannot be {piece.text}",
+                piece,
+                f"{_bounds(argument)} {_lesson(operator)}",
+            )
         return value
 
     def _future(self, piece: Syntax, operator: Operator) -> ParseError:

@@ -97,7 +97,7 @@ CARETS = {
         window of delta cannot be 0
         delta(close, 0)
                      ^
-        It is a whole number from 1 to 10000.""",
+        It is a whole number from 1 to 10000. Write delta(x, window), for example delta(close, 5).""",
     "close + delay(close, -2)": """
         delay with -2 would read 2 days into the future
         close + delay(close, -2)
@@ -142,7 +142,8 @@ CARETS = {
         group_rank needs a grouping here, not 'secto'
         group_rank(returns, secto)
                             ^
-        Did you mean sector? Groupings: industry, sector.""",
+        Did you mean sector? Groupings: industry, sector. Write group_rank(x, by, ties=average, scaled=percent), \
+for example group_rank(returns, sector).""",
     "rank": """
         rank is an operator, not a field
         rank
