@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import sys
@@ -10,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from alphaloom.desk.cli import outcome
 from alphaloom.factors import OPERATORS, parse
+from alphaloom.factors.dialects import NAMES
 
 Capture = pytest.CaptureFixture[str]
 
@@ -265,3 +269,19 @@ def test_one_operator_is_documented_whole(capsys: Capture) -> None:
     assert "missing values Names without a value today stay NaN and do not count." in said
     assert f"example {OPERATORS['rank'].example}" in said
     assert "worldquant: rank(x) is rank(x)" in said
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(["check", "explain", "translate"]),
+    st.text(max_size=12) | st.text(alphabet="closeRefMnTSABtsrank_d$(),.+-*/<>=&|?:~!^ 0123456789", max_size=40),
+    st.sampled_from(NAMES),
+)
+def test_no_text_whatever_brings_a_stack_trace(command: str, text: str, dialect: str) -> None:
+    said, told = io.StringIO(), io.StringIO()
+    language = ["--from", dialect, "--to", "qlib"] if command == "translate" else ["--dialect", dialect]
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
+        code = outcome(["factor", command, *language, "--", text])
+    assert code in (0, 1, 2)
+    assert "internal error" not in told.getvalue()
+    assert code == 0 or said.getvalue() or told.getvalue()
