@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from ..node import Node, group, number
+from ..operators import OPERATORS
 from ..render import ATOM, BOTH, COMPARISON, EITHER, POWER, PRODUCT, SIGNED, SUM
 from .notation import ROOT, Alternative, Rules, terminal
 from .production import Part, Production
@@ -18,9 +19,10 @@ SIGNS = {
     POWER: "power",
 }  # fmt: skip
 """What is written with a sign, by how tightly it binds, loosest first."""
-STABLE, FIRM, INSIDE = "stable", "firm", "inside"
+STABLE, FIRM, INSIDE, HEAVY, WIDE = "stable", "firm", "inside", "heavy", "wide_"
 """Forms of a formula: columns, and calls that cannot be 0 by algebra; these and a sum of different columns, for what
-one divides by; whatever needs parentheses."""
+one divides by; whatever needs parentheses; calls whose coefficients are too large for the level; and, before the name of
+another form, that form with such calls, for operators that let no coefficient out."""
 
 Form = int | str
 """How tightly a formula must bind at least, or one of the forms above or of `SIGNS`."""
@@ -61,7 +63,7 @@ class Levels:
 
     def grammar(self) -> Rules:
         """Return the grammar of the formulas of at most the depth that there is room for."""
-        start = self.symbol(ANY, self.room.depth, COMPARISON)
+        start = self.symbol(ANY, self.room.depth, COMPARISON)  # the last level has room for all: none are heavy
         assert start is not None
         return Rules({ROOT: [(start[0],)], **self.rules})
 
@@ -100,6 +102,11 @@ class Levels:
             tighter = [(unit, name) for binding, name in SIGNS.items() if binding >= form]
             yield from self._these(tighter, level)
             yield from self._atoms(unit, level)
+        elif form.startswith(WIDE):
+            tame = form.removeprefix(WIDE)
+            yield from self._these([(unit, int(tame) if tame.isdigit() else tame), (unit, HEAVY)], level)
+        elif form == HEAVY:
+            yield from self._joined(self._heavy(unit, level))
         elif form == INSIDE:
             yield from self._these([(unit, name) for name in SIGNS.values()], level)
         elif form == FIRM:
@@ -130,15 +137,19 @@ class Levels:
             yield (terminal("("), inside[0], terminal(")")), inside[1]
 
     def _calls(self, unit: str, level: int, *, vanishes: bool) -> Iterator[Weighted]:
-        """Yield the calls of a class, those with equal parts together."""
+        """Yield the calls of a class that have room at a level."""
+        fitted = [each for each in self._fitted(unit, level) if not each.production.binding]
+        yield from self._joined(each for each in fitted if each.production.vanishes == vanishes)
+
+    def _joined(self, calls: Iterable[Fitted]) -> Iterator[Weighted]:
+        """Yield calls, those with equal parts together."""
         same: dict[Alternative, list[Fitted]] = {}
-        for each in self._fitted(unit, level):
-            if each.production.vanishes == vanishes and not each.production.binding:
-                same.setdefault(each.symbols, []).append(each)
-        for symbols, calls in same.items():
+        for each in calls:
+            same.setdefault(each.symbols, []).append(each)
+        for symbols, alike in same.items():
             parts = [part for symbol in symbols for part in (terminal(", "), symbol)][1:]
-            names = self._choice("function", [call.production.head for call in calls])
-            yield (names, terminal("("), *parts, terminal(")")), reduce(Weight.join, (call.weight for call in calls))
+            names = self._choice("function", [call.production.head for call in alike])
+            yield (names, terminal("("), *parts, terminal(")")), reduce(Weight.join, (call.weight for call in alike))
 
     def _signs(self, unit: str, level: int, form: str) -> Iterator[Weighted]:
         """Yield what is written with a sign of one binding, signs with equal sides together."""
@@ -196,39 +207,58 @@ class Levels:
 
     def _fits(self, production: Production, level: int) -> list[Fitted]:
         """Return a production with parts as deep as there is room for: all of one depth, or one of them deeper."""
-        subtrees = sum(1 for part in production.parts if part.unit)
-        for base in range(level - 1, 0, -1):
-            even = self._with_room(production, [base] * subtrees, level)
-            if even is None:
-                continue
-            raised = [self._raised(production, base, place, level) for place in range(subtrees)]
-            return [fitted for fitted in raised if fitted is not None] or [even]
-        return []
+        tame, wide = (self._even(production, level, name) for name in ("", WIDE))
+        if wide is None or (tame is not None and wide.symbols == tame.symbols):
+            return self._uneven(production, level) or [each for each in (tame,) if each is not None]
+        return [wide, *([] if tame is None or wide.weight.nodes >= tame.weight.nodes else [tame])]
 
-    def _raised(self, production: Production, base: int, place: int, level: int) -> Fitted | None:
-        """Return a production with one part as deep as there is room for and the others of the same depth."""
-        subtrees = sum(1 for part in production.parts if part.unit)
-        for depth in range(level - 1, base, -1):
-            depths = [base] * place + [depth] + [base] * (subtrees - place - 1)
-            if fitted := self._with_room(production, depths, level):
-                return fitted
+    def _even(self, production: Production, level: int, prefix: str) -> Fitted | None:
+        """Return a production with all its parts of the greatest depth that there is room for."""
+        for base in range(level - 1, 0, -1):
+            made = self._made(production, [base] * len(production.subtrees), prefix)
+            if made is not None and self.room.holds(made.weight, level):
+                return made
         return None
 
-    def _with_room(self, production: Production, depths: Sequence[int], level: int) -> Fitted | None:
-        """Return a production with parts of some depths; None where there are none, or no room for them."""
+    def _uneven(self, production: Production, level: int) -> list[Fitted]:
+        """Return a production with one part of the level below and the others less deep, where all are too much."""
+        count = len(production.subtrees)
+        found: list[Fitted] = []
+        for place in range(count if count > 1 else 0):
+            for base in range(level - 1, 0, -1):
+                depths = [base] * place + [level - 1] + [base] * (count - place - 1)
+                made = self._made(production, depths)
+                if made is not None and self.room.holds(made.weight, level):
+                    found.append(made)
+                    break
+        return found
+
+    def _made(self, production: Production, depths: Sequence[int], prefix: str = "") -> Fitted | None:
+        """Return a production with parts of some depths; None where there are none."""
         symbols: list[str] = []
         weights: list[Weight] = []
         for place, part in enumerate(production.parts):
             if not part.unit:
                 symbols.append(self._words(part))
                 continue
-            found = self.symbol(part.unit, depths[len(weights)], _form(production, part, place))
+            form = _form(production, part, place)
+            found = self.symbol(part.unit, depths[len(weights)], f"{prefix}{form}" if prefix else form)
             if found is None:
                 return None
             symbols.append(found[0])
             weights.append(found[1])
-        made = Fitted(production, tuple(symbols), _weight(production, weights))
-        return made if self.room.holds(made.weight, level) else None
+        return Fitted(production, tuple(symbols), _weight(production, weights))
+
+    def _heavy(self, unit: str, level: int) -> list[Fitted]:
+        """Return the calls of a class for which there would be room at a level but for their coefficients."""
+        own = [each for each in self.productions if each.result == unit and not each.binding and not each.vanishes]
+        found: list[Fitted] = []
+        for production in own if level > 1 else ():
+            made = self._made(production, [level - 1] * len(production.subtrees))
+            fits = made is not None and self.room.holds(made.weight, level, bits=self.room.depth)
+            if made is not None and fits and not self.room.holds(made.weight, level):
+                found.append(made)
+        return found
 
     def _words(self, part: Part) -> str:
         return self._choice("word", part.words)
@@ -285,5 +315,6 @@ def _adds(production: Production, unit: str) -> bool:
 
 def _keeps(production: Production, unit: str) -> bool:
     """Tell whether a production is a call on one formula of a class that returns the class and is no definition."""
-    taken = [part.unit for part in production.parts if part.unit]
-    return not production.binding and not production.vanishes and production.result == unit and taken == [unit]
+    own = [production.parts[place].unit for place in production.places]
+    kernel = not production.binding and not OPERATORS[production.node.op].definition
+    return kernel and not production.vanishes and own == [unit] and production.result == unit

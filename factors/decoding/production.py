@@ -80,6 +80,11 @@ class Production:
     binding: int
     vanishes: bool
 
+    @property
+    def subtrees(self) -> tuple[Part, ...]:
+        """Return the parts that are formulas."""
+        return tuple(part for part in self.parts if part.unit)
+
 
 @dataclass(frozen=True)
 class Vocabulary:

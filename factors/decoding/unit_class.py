@@ -61,7 +61,8 @@ def takes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
     Returns
     -------
     tuple of (taken, class)
-        Never refused by the unit rules, whatever formulas of the classes stand there; at most one place is a number.
+        Never refused by the unit rules, whatever formulas of the classes stand there; at most one place is a number,
+        or all beside conditions.
     """
     panels = [place for place, argument in enumerate(operator.nodes) if argument.kind == "panel"]
     found: dict[Taken, str] = {}
@@ -70,6 +71,8 @@ def takes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
             found[chosen] = result
     for place in panels if len(panels) > 1 else ():
         found |= _beside_numbers(operator, params, place)
+    if len(panels) > 1 and any(argument.kind == "condition" for argument in operator.nodes):
+        found |= _only_numbers(operator, params)
     return tuple(_merged(found).items())
 
 
@@ -87,6 +90,15 @@ def _beside_numbers(operator: Operator, params: Params, place: int) -> dict[Take
         for result, words in by_result.items():
             found[(*chosen[:place], " " + " ".join(words), *chosen[place + 1 :])] = result
     return found
+
+
+def _only_numbers(operator: Operator, params: Params) -> dict[Taken, str]:
+    """Return what an operator on a condition takes with numbers in all other places: ``where(c, 1, -1)``."""
+    values = tuple(map(number, NUMBERS))
+    words = " " + " ".join(map(render_number, NUMBERS))
+    chosen = tuple(words if each.kind == "panel" else _classes(each.kind)[0] for each in operator.nodes)
+    result = _result(operator, params, [values if is_words(each) else _examples(each) for each in chosen])
+    return {chosen: result} if result else {}
 
 
 def _classes(kind: str) -> tuple[str, ...]:
@@ -227,7 +239,7 @@ def is_refused_alike(operator: Operator, params: Params) -> bool:
 def _alike(operator: Operator, params: Params) -> Iterator[Node]:
     """Yield calls whose panels are equal, or are something that the operator may make of itself."""
     args, panels = _distinct(operator), _panels(operator)
-    single = [each for each in OPERATORS.values() if len(each.positional) == 1 and each.family != "logic"]
+    single = [each for each in OPERATORS.values() if [argument.kind for argument in each.positional] == ["panel"]]
     for inner in (field_node("x"), *(Node(each.name, (field_node("x"),)) for each in single)):
         same = tuple(inner if place in panels else arg for place, arg in enumerate(args))
         yield Node(operator.name, same, params)

@@ -21,6 +21,8 @@ GROWTH = 3
 """The canonical form may turn each node into three: a factor and its product, or an exponent and its power."""
 COEFFICIENT = 23
 """Characters of a coefficient of 12 digits in the canonical form, with its sign, exponent and parentheses."""
+OPERATOR = 80
+"""Characters that are kept for an operator around two arguments of the level below."""
 PUNCTUATION = 3
 """Characters around an operator or an argument: parentheses, commas, spaces, a minus."""
 SLACK = 6
@@ -82,15 +84,15 @@ class Room:
 
     depth: int
 
-    def holds(self, weight: Weight, level: int) -> bool:
-        """Tell whether a formula of a weight may stand at a level, 1 for leaves."""
-        share = 2.0 ** min(level - min(self.depth, FULL), 0)
+    def holds(self, weight: Weight, level: int, bits: int = 0) -> bool:
+        """Tell whether a formula of a weight may stand at a level, 1 for leaves, with coefficients of level `bits`."""
+        share, bit_share = (2.0 ** min(each - min(self.depth, FULL), 0) for each in (level, bits or level))
         return (
             weight.nodes <= min(2**level - 1, LARGEST_SIZE // GROWTH)
             and weight.levels <= DEEPEST // GROWTH
-            and weight.chars <= LONGEST
-            and weight.above <= (ABOVE + 1) * share - 1
-            and weight.below <= BELOW * share
+            and weight.chars <= (LONGEST + OPERATOR) * share - OPERATOR
+            and weight.above <= (ABOVE + 1) * bit_share - 1
+            and weight.below <= BELOW * bit_share
         )
 
 
@@ -115,7 +117,7 @@ def tree(node: Node, given: Mapping[str, Weight]) -> Weight:
     above, below = _bits(node, args)
     return Weight(
         1 + sum(arg.nodes for arg in args),
-        1 + max(arg.levels for arg in args),
+        1 + max((arg.levels for arg in args), default=0),
         _overhead(node, args) + sum(arg.chars for arg in args),
         above,
         below,

@@ -17,11 +17,15 @@ from alphaloom.factors import OPERATORS, FactorError, Node, Operator, ParseError
 from alphaloom.factors import types as unit_rules
 from alphaloom.factors.decoding import decoding_grammar
 from alphaloom.factors.definitions import written_out
+from alphaloom.factors.operators import parameters
 from alphaloom.factors.types import UnitMismatch
 
 Rules = dict[str, list[list[str]]]
 
-DRAWN = 10_000
+DRAWN, FEWER = 6_000, 1_000
+"""Sentences of the standard campaign and of each other: 10,000 together."""
+GREED = (*[0.0] * 16, 0.5, 0.5, 0.5, 0.95)
+"""How often the deepest alternatives are taken, sentence by sentence."""
 LARGEST_TEXT = 200_000
 
 
@@ -112,12 +116,14 @@ class Sampler:
     def many(self, count: int, seed: int = 1) -> Iterator[str]:
         rng = random.Random(seed)
         for place in range(count):
-            yield self.draw(rng, (0.0, 0.5, 0.95)[place % 3])
+            yield self.draw(rng, GREED[place % len(GREED)])
 
 
 def windows_of(node: Node) -> set[float]:
-    numbers = () if node.is_leaf else OPERATORS[node.op].numbers
-    return {node.param(each.name, 0) for each in numbers if each.kind == "window"}
+    if node.is_leaf:
+        return set()
+    windows = {each.name for each in OPERATORS[node.op].numbers if each.kind == "window"}
+    return {value for name, value in parameters(node).items() if name in windows}
 
 
 def refusal(text: str, campaign: Campaign) -> str:
@@ -149,16 +155,17 @@ def lacking(text: str, operators: Collection[str]) -> list[str]:
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_each_sentence_is_a_formula_of_the_campaign(name: str) -> None:
-    assert refusals(CAMPAIGNS[name], DRAWN // len(CAMPAIGNS)) == []
+    assert refusals(CAMPAIGNS[name], DRAWN if name == "standard" else FEWER) == []
 
 
 def test_sentences_are_many_and_large() -> None:
-    drawn = list(Sampler(STANDARD.grammar()).many(600, seed=2))
+    sampler, rng = Sampler(STANDARD.grammar()), random.Random(2)
+    drawn = [sampler.draw(rng, greed) for greed in (0.0, 0.95) for _ in range(400)]
     formulas = [parse(text) for text in drawn]
     assert len(set(drawn)) > 500
     assert max(formula.size for formula in formulas) > 40
     used = {node.op for formula in formulas for _, node in walk(formula.root)}
-    assert len(used) > 0.8 * len(OPERATORS)
+    assert len(used) > 0.7 * len(OPERATORS)
 
 
 def test_each_operator_can_be_written() -> None:
