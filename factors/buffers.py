@@ -15,20 +15,34 @@ FREE_AT_MOST = 24
 
 
 class Pool:
-    """Free arrays of one shape, so that results do not pay for fresh memory."""
+    """Free arrays of one size, so that stored values do not pay for fresh memory."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self._shape = shape
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._free: list[Array] = []
 
     def take(self) -> Array:
         """Return an array with anything in it."""
-        return self._free.pop() if self._free else np.empty(self._shape, np.float32)
+        return self._free.pop() if self._free else np.empty(self._size, np.float32)
 
     def give(self, array: Array) -> None:
         """Take back an array that nobody reads any more."""
         if len(self._free) < FREE_AT_MOST:
             self._free.append(array)
+
+
+class Scratch:
+    """Room for what dies within a tile or a few rows, used again by every stage; a thread has its own."""
+
+    def __init__(self) -> None:
+        self._room: dict[int, list[Array]] = {}
+
+    def take(self, thread: int, count: int, size: int) -> list[Array]:
+        """Return flat arrays of at least a size, with anything in them."""
+        room = self._room.setdefault(thread, [])
+        room[:] = [each for each in room if each.size >= size]
+        room += [np.empty(size, np.float32) for _ in range(count - len(room))]
+        return room[:count]
 
 
 @dataclass(slots=True)

@@ -1,15 +1,50 @@
-"""Lay out a batch of expressions as one list of steps in which every distinct subtree stands once."""
+"""Lay out a batch of expressions as stages of steps, in which every distinct subtree stands once.
+
+A stage is either some steps that work on a tile of columns, one after the other while the tile is in the cache, or one
+step that compares the names of a day. What a later stage reads, or the cache should keep, is stored; all other values
+live and die within their tile.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .definitions import expanded
+from .lower import lowered
 from .node import Node
 from .operators import OPERATORS
 from .signature import Compute
+
+WORTH_KEEPING = 1.0
+"""Nanoseconds a cell from which on an operator's values are kept for later batches: cheaper ones are computed again."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Steps on a tile.
+
+    Attributes
+    ----------
+    steps : list of Node
+        Arguments before what reads them.
+    results : dict of Node to list of int
+        Which values are results, and their places in the batch.
+    """
+
+    steps: list[Node]
+    results: dict[Node, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Across:
+    """One step on whole rows, and the places of its values among the results."""
+
+    step: Node
+    results: list[int]
+
+
+Stage = Columns | Across
 
 
 @dataclass(frozen=True)
@@ -18,62 +53,23 @@ class Plan:
 
     Attributes
     ----------
-    steps : list of Node
-        Operator nodes to compute, arguments before what reads them.
+    stages : list of Stage
+        In the order of computing.
+    stored : set of Node
+        Operator nodes whose values outlive their tile: read by a later stage, at hand already, or worth keeping.
     known : list of Node
         Operator nodes whose values are at hand.
     leaves : list of Node
         Columns, numbers and groupings that are read.
-    uses : Counter
-        How often each node's values are read, by steps and as results.
+    done_with : dict of int to list of Node
+        The stored nodes that nobody reads after a stage.
     """
 
-    steps: list[Node] = field(default_factory=list)
-    known: list[Node] = field(default_factory=list)
-    leaves: list[Node] = field(default_factory=list)
-    uses: Counter[Node] = field(default_factory=Counter)
-
-
-def binary(node: Node) -> Node:
-    """Return the tree with definitions written out, and sums, products and other long lists as chains of two.
-
-    The chain runs from the left, so that expressions that begin alike share a part of it.
-    """
-    node = expanded(node)
-    if node.is_leaf:
-        return node
-    args = tuple(binary(arg) for arg in node.args)
-    if len(args) > 2 and how(node).by_rows and not how(node).across and OPERATORS[node.op].takes_many:
-        chain = args[0]
-        for arg in args[1:]:
-            chain = Node(node.op, (chain, arg))
-        return chain
-    return node if args == node.args else node.with_args(*args)
-
-
-def lay_out(roots: Sequence[Node], at_hand: Callable[[Node], bool]) -> Plan:
-    """Order the distinct subtrees of a batch; what is below a node that is at hand is left out."""
-    plan = Plan()
-    plan.uses.update(roots)
-    seen: set[Node] = set()
-
-    def visit(node: Node) -> None:
-        if node in seen:
-            return
-        seen.add(node)
-        if node.is_leaf:
-            plan.leaves.append(node)
-        elif at_hand(node):
-            plan.known.append(node)
-        else:
-            for arg in node.args:
-                visit(arg)
-            plan.uses.update(node.args)
-            plan.steps.append(node)
-
-    for root in roots:
-        visit(root)
-    return plan
+    stages: list[Stage]
+    stored: set[Node]
+    known: list[Node]
+    leaves: list[Node]
+    done_with: dict[int, list[Node]]
 
 
 def how(node: Node) -> Compute:
@@ -85,4 +81,84 @@ def how(node: Node) -> Compute:
 
 def cost(node: Node) -> float:
     """Return about what a subtree takes to compute, in nanoseconds a cell."""
+    node = expanded(node)
     return 0.0 if node.is_leaf else how(node).cost + sum(cost(arg) for arg in node.args)
+
+
+def lay_out(trees: Sequence[Node], at_hand: Callable[[Node], bool], *, keeps: bool = False) -> Plan:
+    """Order the distinct subtrees of a batch; what is below a node that is at hand is left out.
+
+    With `keeps` the values of dear steps are stored, so that the cache may have them.
+    """
+    roots = [lowered(tree) for tree in trees]
+    walked = _Walk(at_hand)
+    for root in roots:
+        walked.visit(root)
+    stages = list(_stages(walked, roots))
+    return _stored(walked, stages, keeps)
+
+
+class _Walk:
+    """The distinct subtrees of a batch, arguments before what reads them."""
+
+    def __init__(self, at_hand: Callable[[Node], bool]) -> None:
+        self.steps: list[Node] = []
+        self.known: list[Node] = []
+        self.leaves: list[Node] = []
+        self._at_hand = at_hand
+        self._seen: set[Node] = set()
+
+    def visit(self, node: Node) -> None:
+        """Put down a tree."""
+        if node in self._seen:
+            return
+        self._seen.add(node)
+        if node.is_leaf:
+            self.leaves.append(node)
+        elif self._at_hand(node):
+            self.known.append(node)
+        else:
+            for arg in node.args:
+                self.visit(arg)
+            self.steps.append(node)
+
+
+def _stages(walked: _Walk, roots: Sequence[Node]) -> Iterator[Stage]:
+    """Yield the stages: a run of steps on tiles ends where one needs whole rows."""
+    places: dict[Node, list[int]] = {}
+    for place, root in enumerate(roots):
+        places.setdefault(root, []).append(place)
+    at_once = {node: places[node] for node in (*walked.leaves, *walked.known) if node in places}
+    stage = Columns([], at_once)
+    for node in walked.steps:
+        if how(node).across:
+            if stage.steps or stage.results:
+                yield stage
+            yield Across(node, places.get(node, []))
+            stage = Columns([])
+            continue
+        stage.steps.append(node)
+        if node in places:
+            stage.results[node] = places[node]
+    if stage.steps or stage.results:
+        yield stage
+
+
+def _stored(walked: _Walk, stages: list[Stage], keeps: bool) -> Plan:
+    """Find which values outlive their stage, and until when."""
+    made: dict[Node, int] = dict.fromkeys(walked.known, -1)
+    last: dict[Node, int] = {}
+    for at, stage in enumerate(stages):
+        steps = stage.steps if isinstance(stage, Columns) else [stage.step]
+        for node in steps:
+            made[node] = at
+            last.update((arg, at) for arg in node.args if arg in made and made[arg] != at)
+            if keeps and how(node).cost >= WORTH_KEEPING:
+                last.setdefault(node, at)
+        if isinstance(stage, Columns):
+            last.update((node, at) for node in stage.results if node in made and made[node] != at)
+    done_with: dict[int, list[Node]] = {}
+    for node, at in last.items():
+        done_with.setdefault(at, []).append(node)
+    stored = {*last, *walked.known}
+    return Plan(stages, stored, walked.known, walked.leaves, done_with)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.ranking import ROWS, Columns, Ties, correlate_orders, pack_all, percentiles, settle
+from .kernels.ranking import Columns, Ties, correlate_orders, percentiles, settle
 
 MIN_NAMES = 10
 
@@ -52,12 +52,7 @@ def order_rows(values: NDArray[np.floating]) -> RowOrder:
     values = _at_the_door(values)
     days, names = values.shape
     order = RowOrder(np.empty((days, names), np.int32), np.empty((days, names), np.bool_), np.empty(days, np.int64))
-    keys = np.empty((min(ROWS, days), names), np.uint64)
-    for first in range(0, days, ROWS):
-        some = keys[: min(ROWS, days - first)]
-        pack_all(some, values, first)
-        some.sort(axis=1)
-        settle(order.columns, order.tied, order.counts, some, values, first)
+    settle(order.columns, order.tied, order.counts, values)
     return order
 
 

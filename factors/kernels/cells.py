@@ -42,12 +42,3 @@ def finite(value: float | np.float32) -> np.float32:
 def is_constant(squares: float, mean: float, count: float) -> bool:
     """Tell whether a sum of squared deviations is rounding noise around its mean."""
     return squares <= count * (mean * TINY) ** 2
-
-
-@kernel
-def within(out: Array, values: Array, member: Members, lo: int, hi: int) -> None:
-    """Copy the cells of the universe; the others are missing."""
-    for day in range(lo, hi):
-        a, m, o = row(values, day), member[day], out[day]
-        for j in range(o.size):
-            o[j] = a[j] if m[j] else NAN

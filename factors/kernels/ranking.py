@@ -1,8 +1,8 @@
 """Rank the names of one day exactly, by sorting whole numbers.
 
-A float32 becomes an unsigned 32-bit number of the same order; with the column behind it in one 64-bit word, numpy's
-vectorised sort of plain integers orders the row and says who stands where. Missing values become the largest word
-and gather at the end.
+A float32 becomes an unsigned 32-bit number of the same order; with the column behind it in one 64-bit word, two passes
+of a radix sort over the highest digits that differ order the row but for words that share them, which one pass of
+insertion puts right. Where many share them, as next to an outlier, further passes sort the lower digits first.
 """
 
 from __future__ import annotations
@@ -10,68 +10,117 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import NAN, ZERO, Array, Codes, Members, finite
+from .cells import ZERO, Array, Codes, Members, finite
 from .kernel_cache import kernel
 
-Keys = NDArray[np.uint64]
+Words = NDArray[np.uint64]
+Counts = NDArray[np.int32]
 Columns = NDArray[np.int32]
 Ties = NDArray[np.bool_]
 
-MISSING = np.uint64(0xFFFFFFFFFFFFFFFF)
 SIGN = np.uint32(0x80000000)
-GROUP, ORDER, HALF_WORD = np.uint64(48), np.uint64(16), np.uint64(32)
-LOW_HALF, LOW_QUARTER = np.uint64(0xFFFFFFFF), np.uint64(0xFFFF)
+HALF_WORD = np.uint64(32)
+LOW_HALF = np.uint64(0xFFFFFFFF)
 LONG_RUN = 24
 """Values above which a run is sorted by numba's merge sort, not by insertion."""
-ROWS = 64
-"""Rows that are packed, sorted and ranked at a time, so that their words stay in the nearest cache."""
+DIGIT = 11
+"""Bits of the largest digit of the radix sort; short rows take smaller ones, whose tables are cheaper to clear."""
+PATIENCE = 6
+"""Steps of insertion a word after which the lower digits are sorted instead."""
 
 
 @kernel
-def _ordered(bits: np.uint32) -> np.uint64:
+def _ordered(bits: np.uint32) -> np.uint32:
     """Turn the bits of a float32 into a number of the same order."""
-    return np.uint64(~bits if bits & SIGN else bits | SIGN)
+    return ~bits if bits & SIGN else bits | SIGN
 
 
 @kernel
-def pack(keys: Keys, values: Array, member: Members, first: int) -> None:
-    """Write the words of some rows: order, then column."""
-    line = np.empty(keys.shape[1], np.float32)
+def digit_bits(names: int) -> int:
+    """Return how many bits a digit takes for rows of some length."""
+    bits = 6
+    while bits < DIGIT and (1 << bits) < names:
+        bits += 1
+    return bits
+
+
+@kernel
+def pack(words: Words, row: NDArray[np.floating], member: Members) -> int:
+    """Write the words of the members that are present, in the order of the columns, and count them.
+
+    Float64 values that meet in one float32 are told apart later.
+    """
+    line = np.empty(row.size, np.float32)
     bits = line.view(np.uint32)
-    for k in range(keys.shape[0]):
-        row, is_member = values[first + k], member[first + k]
-        for j in range(line.size):
-            line[j] = row[j] + ZERO  # minus zero becomes zero
-        for j in range(line.size):
-            word = (_ordered(bits[j]) << HALF_WORD) | np.uint64(j)
-            keys[k, j] = word if is_member[j] & (row[j] == row[j]) else MISSING
+    for j in range(row.size):
+        line[j] = np.float32(row[j]) + ZERO  # minus zero becomes zero
+    count = 0
+    for j in range(row.size):
+        words[count] = (np.uint64(_ordered(bits[j])) << HALF_WORD) | np.uint64(j)
+        count += 1 if member[j] & (row[j] == row[j]) else 0
+    return count
 
 
 @kernel
-def pack_groups(keys: Keys, values: Array, codes: Codes, member: Members, first: int) -> None:
-    """Write the words of some rows: group, then order, then column."""
-    line = np.empty(keys.shape[1], np.float32)
-    bits = line.view(np.uint32)
-    for k in range(keys.shape[0]):
-        row, is_member = values[first + k], member[first + k]
-        for j in range(line.size):
-            line[j] = row[j] + ZERO
-        for j in range(line.size):
-            word = (np.uint64(codes[j]) << GROUP) | (_ordered(bits[j]) << ORDER) | np.uint64(j)
-            keys[k, j] = word if is_member[j] & (codes[j] >= 0) & (row[j] == row[j]) else MISSING
+def _span(words: Words, count: int) -> tuple[int, int]:
+    """Return the lowest number, and how many bits the distance to the highest takes."""
+    low, high = words[0] >> HALF_WORD, words[0] >> HALF_WORD
+    for at in range(1, count):
+        low, high = min(low, words[at] >> HALF_WORD), max(high, words[at] >> HALF_WORD)
+    bits = 0
+    while (high - low) >> np.uint64(bits):
+        bits += 1
+    return low, bits
 
 
 @kernel
-def _present(keys: Keys) -> int:
-    """Count the words of a sorted row that are not missing."""
-    low, high = 0, keys.size
-    while low < high:
-        middle = (low + high) >> 1
-        if keys[middle] == MISSING:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+def _pass(out: Words, words: Words, count: int, low: int, shift: int, table: Counts) -> None:
+    """Order words by one digit of their distance from the lowest; equal digits keep their order."""
+    base, down, mask = np.uint64(low), np.uint64(shift), np.uint64(table.size - 1)
+    table[:] = 0
+    for at in range(count):
+        table[(((words[at] >> HALF_WORD) - base) >> down) & mask] += 1
+    total = 0
+    for digit in range(table.size):
+        here = table[digit]
+        table[digit] = total
+        total += here
+    for at in range(count):
+        digit = (((words[at] >> HALF_WORD) - base) >> down) & mask
+        out[table[digit]] = words[at]
+        table[digit] += 1
+
+
+@kernel
+def _insert(words: Words, count: int) -> bool:
+    """Put nearly ordered words in order; give up after a while, with all words still there."""
+    patience = PATIENCE * count
+    for at in range(1, count):
+        word, to = words[at], at
+        while to > 0 and words[to - 1] > word:
+            words[to] = words[to - 1]
+            to -= 1
+        words[to] = word
+        patience -= at - to
+        if patience < 0:
+            return False
+    return True
+
+
+@kernel
+def sort_words(words: Words, spare: Words, count: int, table: Counts, bits: int) -> None:
+    """Sort the first `count` words; `table` has 1 << `bits` entries."""
+    if count < 2:
+        return
+    low, span = _span(words, count)
+    top = max(span - 2 * bits, 0)
+    _pass(spare, words, count, low, top, table)
+    _pass(words, spare, count, low, top + bits, table)
+    if top == 0 or _insert(words, count):
+        return
+    for shift in range(0, span, 2 * bits):
+        _pass(spare, words, count, low, shift, table)
+        _pass(words, spare, count, low, shift + bits, table)
 
 
 AVERAGE, MIN, MAX, FIRST = 0, 1, 2, 3
@@ -95,74 +144,47 @@ def _twice(start: int, end: int, at: int, ties: int) -> float:
 
 
 @kernel
-def place(out: Array, keys: Keys, first: int, ties: int, scaled: int) -> None:
+def place(o: Array, words: Words, count: int, ties: int, scaled: int) -> None:
     """Write ranks from sorted words."""
-    for k in range(keys.shape[0]):
-        line, o = keys[k], out[first + k]
-        count = _present(line)
-        o[:] = NAN
-        start = 0
-        while start < count:
-            end = start + 1
-            while end < count and line[end] >> HALF_WORD == line[start] >> HALF_WORD:
-                end += 1
-            for at in range(start, end):
-                o[line[at] & LOW_HALF] = share(_twice(start, end, at, ties), count, scaled)
-            start = end
+    start = 0
+    while start < count:
+        end = start + 1
+        while end < count and words[end] >> HALF_WORD == words[start] >> HALF_WORD:
+            end += 1
+        for at in range(start, end):
+            o[words[at] & LOW_HALF] = share(_twice(start, end, at, ties), count, scaled)
+        start = end
 
 
 @kernel
-def place_buckets(out: Array, keys: Keys, first: int, buckets: int) -> None:
+def place_buckets(o: Array, words: Words, count: int, buckets: int) -> None:
     """Write the bucket of each name, 1 to `buckets`, from sorted words: the ceiling of its average rank times them."""
-    for k in range(keys.shape[0]):
-        line, o = keys[k], out[first + k]
-        count = _present(line)
-        o[:] = NAN
-        start = 0
-        while start < count:
-            end = start + 1
-            while end < count and line[end] >> HALF_WORD == line[start] >> HALF_WORD:
-                end += 1
-            bucket = np.float32((buckets * (start + end + 1) + 2 * count - 1) // (2 * count))
-            for at in range(start, end):
-                o[line[at] & LOW_HALF] = bucket
-            start = end
+    start = 0
+    while start < count:
+        end = start + 1
+        while end < count and words[end] >> HALF_WORD == words[start] >> HALF_WORD:
+            end += 1
+        bucket = np.float32((buckets * (start + end + 1) + 2 * count - 1) // (2 * count))
+        for at in range(start, end):
+            o[words[at] & LOW_HALF] = bucket
+        start = end
 
 
 @kernel
-def place_groups(out: Array, keys: Keys, first: int, ties: int, scaled: int) -> None:
-    """Write ranks within groups from sorted words."""
-    for k in range(keys.shape[0]):
-        line, o = keys[k], out[first + k]
-        count = _present(line)
-        o[:] = NAN
-        group_start, group_end, start = 0, 0, 0
-        while start < count:
-            if start == group_end:
-                group_start = start
-                while group_end < count and line[group_end] >> GROUP == line[start] >> GROUP:
-                    group_end += 1
-            end = start + 1
-            while end < group_end and line[end] >> ORDER == line[start] >> ORDER:
-                end += 1
-            for at in range(start, end):
-                twice = _twice(start - group_start, end - group_start, at - group_start, ties)
-                o[line[at] & LOW_QUARTER] = share(twice, group_end - group_start, scaled)
-            start = end
-
-
-@kernel
-def pack_all(keys: Keys, values: NDArray[np.floating], first: int) -> None:
-    """Write the words of some rows by their float32 values; float64 values that meet there are told apart later."""
-    line = np.empty(keys.shape[1], np.float32)
-    bits = line.view(np.uint32)
-    for k in range(keys.shape[0]):
-        row = values[first + k]
-        for j in range(line.size):
-            line[j] = np.float32(row[j]) + ZERO
-        for j in range(line.size):
-            word = (_ordered(bits[j]) << HALF_WORD) | np.uint64(j)
-            keys[k, j] = word if row[j] == row[j] else MISSING
+def split(words: Words, spare: Words, count: int, codes: Codes, starts: NDArray[np.int64]) -> None:
+    """Order sorted words by group, each group still sorted; ``starts[g]`` is where group g begins in `spare`."""
+    starts[:] = 0
+    for at in range(count):
+        starts[codes[words[at] & LOW_HALF] + 1] += 1
+    for g in range(1, starts.size):
+        starts[g] += starts[g - 1]
+    for at in range(count):
+        g = codes[words[at] & LOW_HALF]
+        spare[starts[g]] = words[at]
+        starts[g] += 1
+    for g in range(starts.size - 1, 0, -1):
+        starts[g] = starts[g - 1]
+    starts[0] = 0
 
 
 @kernel
@@ -180,14 +202,17 @@ def _sort_run(run: Columns, row: NDArray[np.floating]) -> None:
 
 
 @kernel
-def settle(
-    columns: Columns, tied: Ties, counts: NDArray[np.int64], keys: Keys, values: NDArray[np.floating], first: int
-) -> None:
-    """Turn sorted words into columns in exact order, and mark those that tie with the one before."""
-    for k in range(keys.shape[0]):
-        line, row, order, tie = keys[k], values[first + k], columns[first + k], tied[first + k]
-        count = _present(line)
-        counts[first + k] = count
+def settle(columns: Columns, tied: Ties, counts: NDArray[np.int64], values: NDArray[np.floating]) -> None:
+    """Write the columns of each row in exact order, and mark those that tie with the one before."""
+    names = values.shape[1]
+    bits = digit_bits(names)
+    words, spare, table = np.empty(names + 1, np.uint64), np.empty(names, np.uint64), np.empty(1 << bits, np.int32)
+    member = np.ones(names, np.bool_)
+    for day in range(values.shape[0]):
+        line, row, order, tie = words, values[day], columns[day], tied[day]
+        count = pack(words, row, member)
+        sort_words(words, spare, count, table, bits)
+        counts[day] = count
         for at in range(count):
             order[at] = np.int32(line[at] & LOW_HALF)
         start = 0

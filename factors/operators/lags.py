@@ -14,11 +14,9 @@ from ..signature import Prose
 def delay(out: Array, values: Array, window: int, lo: int, hi: int) -> None:
     """Take the value of `window` rows ago."""
     for day in range(out.shape[0]):
-        o = out[day, lo:hi]
-        if day < window:
-            o[:] = NAN
-        else:
-            o[:] = values[day - window, lo:hi]
+        o, then = out[day, lo:hi], values[max(day - window, 0), lo:hi]
+        for j in range(o.size):
+            o[j] = then[j] if day >= window else NAN
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Two series over a rolling window, or one against time, from centred moments (see `moments`).
+"""Two series over a rolling window, from sums about anchors that slide with it (see `spread`).
 
 Only rows where both are present take part.
 """
@@ -9,91 +9,189 @@ import math
 
 import numpy as np
 
-from ..declare import DDOF, EVEN, LINEAR, rolling
-from ..kernels.cells import NAN, Array, Sums, finite, is_constant
+from ..declare import DDOF, rolling
+from ..kernels.cells import NAN, TINY, Array, Sums, finite
 from ..kernels.kernel_cache import kernel
-from ..obvious import clock, correlation, covariance, line
+from ..obvious import correlation, covariance, line
 from ..signature import Prose
+from .spread import LOST, RENEWED
 
-CORRELATION, COVARIANCE, SLOPE, RESIDUAL, R_SQUARED = 0, 1, 2, 3, 4
+CORRELATION, COVARIANCE, SLOPE, RESIDUAL, INTERCEPT = 0, 1, 2, 3, 4
+
+
+State = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums]
+"""Anchors of x and y, count, sums, squares, products, and the largest squares so far; apart, as in `spread`."""
 
 
 @kernel
-def _add(x: Array, y: Array, before: Sums, after: Sums) -> None:
-    """Add a row to count, both means, both squared deviations and their product; the arrays may not be the same one."""
+def _fresh(m: int) -> State:
+    """Return the sums of nothing."""
+    a, b, n, sx, sy = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+    return a, b, n, sx, sy, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+
+
+@kernel
+def _add(x: Array, y: Array, state: State) -> None:
+    """Add a row to the sums about the anchors."""
+    anchor_x, anchor_y, n, sx, sy, xx, yy, xy, _, _ = state
     for j in range(x.size):
         present = (x[j] == x[j]) & (y[j] == y[j])
-        share = 1.0 / (before[0, j] + 1.0) if present else 0.0
-        off_x = np.float64(x[j]) - before[1, j] if present else 0.0
-        off_y = np.float64(y[j]) - before[2, j] if present else 0.0
-        after[0, j] = before[0, j] + (1.0 if present else 0.0)
-        after[1, j] = before[1, j] + off_x * share
-        after[2, j] = before[2, j] + off_y * share
-        after[3, j] = before[3, j] + off_x * off_x * (1.0 - share)
-        after[4, j] = before[4, j] + off_y * off_y * (1.0 - share)
-        after[5, j] = before[5, j] + off_x * off_y * (1.0 - share)
+        off_x = np.float64(x[j]) - anchor_x[j] if present else 0.0
+        off_y = np.float64(y[j]) - anchor_y[j] if present else 0.0
+        n[j] += 1.0 if present else 0.0
+        sx[j] += off_x
+        sy[j] += off_y
+        xx[j] += off_x * off_x
+        yy[j] += off_y * off_y
+        xy[j] += off_x * off_y
 
 
 @kernel
-def _merge(older: Sums, newer: Sums, j: int) -> tuple[float, float, float, float, float, float]:
-    """Merge the moments of two parts."""
-    a, b = older[0, j], newer[0, j]
-    n = a + b
-    part = b / max(n, 1.0)
-    gap_x, gap_y = newer[1, j] - older[1, j], newer[2, j] - older[2, j]
-    weight = part * a
-    xx = older[3, j] + newer[3, j] + gap_x * gap_x * weight
-    yy = older[4, j] + newer[4, j] + gap_y * gap_y * weight
-    xy = older[5, j] + newer[5, j] + gap_x * gap_y * weight
-    return n, older[1, j] + gap_x * part, older[2, j] + gap_y * part, xx, yy, xy
+def _roll(x: Array, y: Array, gone_x: Array, gone_y: Array, state: State) -> None:
+    """Add a row to the sums and take another out, in one pass."""
+    anchor_x, anchor_y, n, sx, sy, xx, yy, xy, _, _ = state
+    for j in range(x.size):
+        present = (x[j] == x[j]) & (y[j] == y[j])
+        a = np.float64(x[j]) - anchor_x[j] if present else 0.0
+        b = np.float64(y[j]) - anchor_y[j] if present else 0.0
+        there = (gone_x[j] == gone_x[j]) & (gone_y[j] == gone_y[j])
+        c = np.float64(gone_x[j]) - anchor_x[j] if there else 0.0
+        d = np.float64(gone_y[j]) - anchor_y[j] if there else 0.0
+        n[j] += (1.0 if present else 0.0) - (1.0 if there else 0.0)
+        sx[j] += a - c
+        sy[j] += b - d
+        xx[j] += a * a - c * c
+        yy[j] += b * b - d * d
+        xy[j] += a * b - c * d
 
 
 @kernel
-def _relation(n: float, mx: float, my: float, xx: float, yy: float, xy: float, ddof: float, what: int) -> float:
-    """Turn the moments into a correlation, covariance, slope of y on x, or R squared."""
+def _renew(x: Array, y: Array, first: int, day: int, lo: int, state: State) -> None:
+    """Sum the rows before today anew, about today's values."""
+    anchor_x, anchor_y, n, sx, sy, xx, yy, xy, most_x, most_y = state
+    hi = lo + n.size
+    now_x, now_y = x[day, lo:hi], y[day, lo:hi]
+    for j in range(now_x.size):
+        present = (now_x[j] == now_x[j]) & (now_y[j] == now_y[j])
+        anchor_x[j] = np.float64(now_x[j]) if present else anchor_x[j]
+        anchor_y[j] = np.float64(now_y[j]) if present else anchor_y[j]
+    for sums in (n, sx, sy, xx, yy, xy):
+        sums[:] = 0.0
+    for past in range(first, day):
+        _add(x[past, lo:hi], y[past, lo:hi], state)
+    most_x[:] = xx
+    most_y[:] = yy
+
+
+@kernel
+def _exact(x: Array, y: Array, first: int, stop: int, column: int) -> tuple[float, float, float, float, float, float]:
+    """Return count, sums, and count times squares and products about the means of one window, in two passes."""
+    n, sx, sy, vx, vy, c = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for past in range(first, stop):
+        if (x[past, column] == x[past, column]) & (y[past, column] == y[past, column]):
+            n += 1.0
+            sx += np.float64(x[past, column])
+            sy += np.float64(y[past, column])
+    for past in range(first, stop):
+        if (x[past, column] == x[past, column]) & (y[past, column] == y[past, column]):
+            off_x, off_y = np.float64(x[past, column]) - sx / n, np.float64(y[past, column]) - sy / n
+            vx += off_x * off_x
+            vy += off_y * off_y
+            c += off_x * off_y
+    return n, sx, sy, n * vx, n * vy, n * c
+
+
+@kernel
+def _correlation(sx: float, sy: float, vx: float, vy: float, c: float) -> float:
+    """Turn sums, and count times squares and products, into a correlation; a constant side has none."""
+    r = min(max(c / math.sqrt(vx * vy), -1.0), 1.0)
+    flat = (vx <= (sx * TINY) ** 2) | (vy <= (sy * TINY) ** 2)
+    return np.nan if flat else r
+
+
+@kernel
+def _relation(
+    n: float, sx: float, sy: float, vx: float, c: float, now_x: float, now_y: float, ddof: int, what: int
+) -> float:  # fmt: skip
+    """Turn them into a covariance, or the line of y on x: its slope, today's residual, or its level at 0."""
     if what == COVARIANCE:
-        return xy / (n - ddof) if n > ddof else np.nan
-    if is_constant(xx, mx, n):
-        return np.nan
-    if what in (SLOPE, RESIDUAL):
-        return xy / xx
-    if is_constant(yy, my, n):
-        return np.nan
-    r = min(max(xy / math.sqrt(xx * yy), -1.0), 1.0)
-    return r * r if what == R_SQUARED else r
+        return c / (n * (n - ddof)) if n > ddof else np.nan
+    slope = c / vx if vx > (sx * TINY) ** 2 else np.nan
+    if what == SLOPE:
+        return slope
+    return (now_y - sy / n) - slope * (now_x - sx / n) if what == RESIDUAL else (sy - slope * sx) / n
+
+
+@kernel
+def _write_correlation(o: Array, state: State, need: int) -> int:
+    """Write a day, and count the cells where the sums have lost too many digits."""
+    anchor_x, anchor_y, count, sx, sy, xx, yy, xy, most_x, most_y = state
+    lost = 0
+    for j in range(o.size):
+        n = count[j]
+        most_x[j], most_y[j] = max(most_x[j], xx[j]), max(most_y[j], yy[j])
+        vx, vy, c = n * xx[j] - sx[j] * sx[j], n * yy[j] - sy[j] * sy[j], n * xy[j] - sx[j] * sy[j]
+        lost += 1 if (vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]) else 0
+        answer = _correlation(n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j], vx, vy, c)
+        o[j] = np.float32(answer) if n >= need else NAN
+    return lost
+
+
+@kernel
+def _write_relation(o: Array, x: Array, y: Array, state: State, need: int, ddof: int, what: int) -> int:
+    """Write a day, and count the cells where the sums have lost too many digits."""
+    anchor_x, anchor_y, count, sx, sy, xx, yy, xy, most_x, most_y = state
+    lost = 0
+    for j in range(o.size):
+        n = count[j]
+        most_x[j], most_y[j] = max(most_x[j], xx[j]), max(most_y[j], yy[j])
+        vx, vy, c = n * xx[j] - sx[j] * sx[j], n * yy[j] - sy[j] * sy[j], n * xy[j] - sx[j] * sy[j]
+        lost += 1 if (vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]) else 0
+        total_x, total_y = n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j]
+        answer = _relation(n, total_x, total_y, vx, c, np.float64(x[j]), np.float64(y[j]), ddof, what)
+        o[j] = finite(answer) if n >= need else NAN
+    return lost
+
+
+@kernel
+def _mend(
+    out: Array, x: Array, y: Array, window: int, need: int, ddof: int, what: int, lo: int, day: int, state: State
+) -> None:
+    """Compute the cells of a day exactly whose sums have lost too many digits."""
+    _, _, count, sum_x, sum_y, xx, yy, _, most_x, most_y = state
+    for j in range(count.size):
+        n = count[j]
+        flat_x = n * xx[j] - sum_x[j] * sum_x[j] < LOST * n * most_x[j]
+        flat_y = n * yy[j] - sum_y[j] * sum_y[j] < LOST * n * most_y[j]
+        if n >= need and (flat_x or flat_y):
+            n, sx, sy, vx, vy, c = _exact(x, y, max(0, day - window + 1), day + 1, lo + j)
+            now_x, now_y = np.float64(x[day, lo + j]), np.float64(y[day, lo + j])
+            if what == CORRELATION:
+                out[day, lo + j] = finite(_correlation(sx, sy, vx, vy, c))
+            else:
+                out[day, lo + j] = finite(_relation(n, sx, sy, vx, c, now_x, now_y, ddof, what))
 
 
 @kernel
 def rolling_pair(
     out: Array, x: Array, y: Array, window: int, need: int, ddof: int, what: int, lo: int, hi: int
 ) -> None:
-    """Correlation or covariance of x and y, or the line of y on x: its slope, today's residual, its R squared."""
-    days, names = out.shape[0], hi - lo
-    tails, heads = np.zeros((min(window, days) + 1, 6, names)), np.zeros((2, 6, names))
-    for day in range(days):
-        place = day % window
-        if place == 0:
-            for back in range(window - 1 if day else -1, -1, -1):
-                past = day - window + back
-                _add(x[past, lo:hi], y[past, lo:hi], tails[back + 1], tails[back])
-            heads[:] = 0.0
-        head, tail, o, now_x, now_y = heads[day % 2], tails[place + 1], out[day, lo:hi], x[day, lo:hi], y[day, lo:hi]
-        _add(now_x, now_y, heads[(day + 1) % 2], head)
-        for j in range(names):
-            n, mx, my, xx, yy, xy = _merge(tail, head, j)
-            answer = _relation(n, mx, my, xx, yy, xy, ddof, what)
-            if what == RESIDUAL:
-                answer = (np.float64(now_y[j]) - my) - answer * (np.float64(now_x[j]) - mx)
-            o[j] = finite(answer) if n >= need else NAN
-
-
-@kernel
-def rolling_trend(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
-    """Slope, today's residual, or R squared of the line of the values on the number of the row."""
-    clock = np.empty((out.shape[0], hi), np.float32)
+    """Correlation or covariance of x and y, or the line of y on x: its slope, today's residual, its level at 0."""
+    state = _fresh(hi - lo)
     for day in range(out.shape[0]):
-        clock[day] = np.float32(day)
-    rolling_pair(out, clock, values, window, need, 1, what, lo, hi)
+        first, now_x, now_y, o = max(0, day - window), x[day, lo:hi], y[day, lo:hi], out[day, lo:hi]
+        if day % (RENEWED * window) == 0:
+            _renew(x, y, first, day, lo, state)
+        if day >= window:
+            _roll(now_x, now_y, x[first, lo:hi], y[first, lo:hi], state)
+        else:
+            _add(now_x, now_y, state)
+        if what == CORRELATION:
+            lost = _write_correlation(o, state, need)
+        else:
+            lost = _write_relation(o, now_x, now_y, state, need, ddof, what)
+        if lost:
+            _mend(out, x, y, window, need, ddof, what, lo, day, state)
 
 
 BOTH = "Rows where both are present count."
@@ -118,24 +216,4 @@ TS_BETA = rolling(
           "ts_beta(returns, delay(returns, 1), 20)"),
     rolling_pair, takes="y x", cost=5.0, fixed=(1, SLOPE), swapped=True, scaling=("linear", "inverse"),
     nan=BOTH + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[0],
-)  # fmt: skip
-TS_SLOPE = rolling(
-    "ts_slope", "same",
-    Prose("Slope of the least-squares line of x on time over the window, per day.",
-          "the slope of the {window}-day trend of {x}", "ts_slope(close, 20)"),
-    rolling_trend, cost=5.0, fixed=(SLOPE,), scaling=LINEAR, reference=lambda x, **_: line(x, clock(x))[0],
-)  # fmt: skip
-TS_RESIDUAL = rolling(
-    "ts_residual", "same",
-    Prose("Today's distance from the least-squares line of x on time over the window.",
-          "how far {x} is above its {window}-day trend", "ts_residual(close, 20)"),
-    rolling_trend, cost=5.0, fixed=(RESIDUAL,), scaling=LINEAR, nan="Today's value must be present.",
-    reference=lambda x, **_: x[-1] - line(x, clock(x))[1] - line(x, clock(x))[0] * clock(x)[-1],
-)  # fmt: skip
-TS_RSQUARE = rolling(
-    "ts_rsquare", "ratio",
-    Prose("R squared of the least-squares line of x on time over the window.",
-          "how well a straight line fits the last {window} days of {x}", "ts_rsquare(close, 20)"),
-    rolling_trend, cost=5.0, fixed=(R_SQUARED,), scaling=EVEN, nan="A constant window gives NaN.",
-    reference=lambda x, **_: correlation(x, clock(x)) ** 2,
 )  # fmt: skip

@@ -3,55 +3,61 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
 from ..declare import ORDER, SCALED, TIES, across
-from ..kernels.cells import Array, Codes, Members
-from ..kernels.ranking import ROWS, Keys, pack, pack_groups, place, place_buckets, place_groups
+from ..kernels.cells import NAN, Array, Codes, Members
+from ..kernels.kernel_cache import kernel
+from ..kernels.ranking import digit_bits, pack, place, place_buckets, sort_words, split
 from ..obvious import Values, places
 from ..signature import Argument, Prose
 from .groups import UNKNOWN_GROUP
 
 
-def _sorted_rows(
-    pack_some: Callable[[Keys, int], None], use: Callable[[Keys, int], None], out: Array, lo: int, hi: int
-) -> None:
-    """Pack some rows into words, sort each, and hand them on; numpy sorts plain integers with vector instructions."""
-    keys = np.empty((min(ROWS, hi - lo), out.shape[1]), np.uint64)
-    for first in range(lo, hi, ROWS):
-        some = keys[: min(ROWS, hi - first)]
-        pack_some(some, first)
-        some.sort(axis=1)
-        use(some, first)
-
-
+@kernel
 def rank(out: Array, values: Array, member: Members, ties: int, scaled: int, lo: int, hi: int) -> None:
     """Rank the members of each day."""
-    _sorted_rows(
-        lambda keys, first: pack(keys, values, member, first),
-        lambda keys, first: place(out, keys, first, ties, scaled), out, lo, hi,
-    )  # fmt: skip
+    names = values.shape[1]
+    bits = digit_bits(names)
+    words, spare, table = np.empty(names + 1, np.uint64), np.empty(names, np.uint64), np.empty(1 << bits, np.int32)
+    for day in range(lo, hi):
+        count = pack(words, values[day], member[day])
+        sort_words(words, spare, count, table, bits)
+        out[day] = NAN
+        place(out[day], words, count, ties, scaled)
 
 
+@kernel
 def quantile_bucket(out: Array, values: Array, member: Members, buckets: int, lo: int, hi: int) -> None:
     """Cut the ranks of each day into buckets 1 to `buckets`."""
-    _sorted_rows(
-        lambda keys, first: pack(keys, values, member, first),
-        lambda keys, first: place_buckets(out, keys, first, buckets), out, lo, hi,
-    )  # fmt: skip
+    names = values.shape[1]
+    bits = digit_bits(names)
+    words, spare, table = np.empty(names + 1, np.uint64), np.empty(names, np.uint64), np.empty(1 << bits, np.int32)
+    for day in range(lo, hi):
+        count = pack(words, values[day], member[day])
+        sort_words(words, spare, count, table, bits)
+        out[day] = NAN
+        place_buckets(out[day], words, count, buckets)
 
 
+@kernel
 def group_rank(
     out: Array, values: Array, codes: Codes, member: Members, ties: int, scaled: int, lo: int, hi: int
 ) -> None:
-    """Rank the members of each group on each day."""
-    _sorted_rows(
-        lambda keys, first: pack_groups(keys, values, codes, member, first),
-        lambda keys, first: place_groups(out, keys, first, ties, scaled), out, lo, hi,
-    )  # fmt: skip
+    """Rank the members of each group on each day; the row is sorted once and then split."""
+    names = values.shape[1]
+    bits = digit_bits(names)
+    words, spare, table = np.empty(names + 1, np.uint64), np.empty(names, np.uint64), np.empty(1 << bits, np.int32)
+    starts, grouped = np.empty(max(codes.max(), 0) + 2, np.int64), codes >= 0
+    for day in range(lo, hi):
+        count = pack(words, values[day], member[day] & grouped)
+        sort_words(words, spare, count, table, bits)
+        split(words, spare, count, codes, starts)
+        out[day] = NAN
+        for g in range(starts.size - 1):
+            place(out[day], spare[starts[g] : starts[g + 1]], starts[g + 1] - starts[g], ties, scaled)
 
 
 def _bucket(x: Values, n: float) -> Values:

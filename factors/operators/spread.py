@@ -1,135 +1,167 @@
-"""Spread and shape of a rolling window, from centred moments that are merged, never subtracted.
+"""Spread of a rolling window, from sums about an anchor that slide with it.
 
-Heads and tails are as in `sums`. Each carries its count, mean and sums of powers of deviations from that mean; a row
-is added by Welford's update and two parts are merged by the formulas of Chan, Golub and LeVeque (1983) and of Pebay
-(2008). All values inside the window and none outside it take part, deviations are small where the spread is small, and
-a constant window has a spread of exactly zero.
+The anchor is a value of the window, so that little cancels; the sums are taken anew every four windows, so that no rounding
+grows old; and a cell where more than nine digits have cancelled, as for hours after an outlier of a million has left,
+is computed exactly, in two passes. So a constant window has a spread of exactly zero.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from ..declare import ABSOLUTE, DDOF, EVEN, ODD, SQUARE, rolling
-from ..kernels.cells import NAN, Array, Sums, finite, is_constant
+from ..declare import ABSOLUTE, DDOF, ODD, SQUARE, rolling
+from ..kernels.cells import NAN, TINY, Array, Sums, finite
 from ..kernels.kernel_cache import kernel
-from ..obvious import Values, constant, present, score, variance
+from ..obvious import present, score, variance
 from ..signature import Prose
 
 VARIANCE, DEVIATION, SCORE = 0, 1, 2
-SKEW, KURTOSIS = 0, 1
+RENEWED = 4
+"""Windows after which sums are taken anew."""
+LOST = 1e-9
+"""Share of the largest sum of squares below which a difference of sums has too few digits left."""
+
+
+State = tuple[Sums, Sums, Sums, Sums, Sums]
+"""Anchor, count, sum and squares about the anchor, and the largest squares so far.
+
+Arrays of their own: with one array for all the compiler could not tell that they do not overlap, nor use vectors.
+"""
 
 
 @kernel
-def _add(row: Array, before: Sums, after: Sums) -> None:
-    """Add a row to count, mean and squared deviations; the arrays may not be the same one."""
+def fresh(names: int) -> State:
+    """Return the sums of nothing."""
+    return np.zeros(names), np.zeros(names), np.zeros(names), np.zeros(names), np.zeros(names)
+
+
+@kernel
+def _add(row: Array, state: State) -> None:
+    """Add a row to the sums."""
+    anchor, count, total, squares, _ = state
     for j in range(row.size):
         present = row[j] == row[j]
-        share = 1.0 / (before[0, j] + 1.0) if present else 0.0
-        off = np.float64(row[j]) - before[1, j] if present else 0.0
-        after[0, j] = before[0, j] + (1.0 if present else 0.0)
-        after[1, j] = before[1, j] + off * share
-        after[2, j] = before[2, j] + off * off * (1.0 - share)
+        off = np.float64(row[j]) - anchor[j] if present else 0.0
+        count[j] += 1.0 if present else 0.0
+        total[j] += off
+        squares[j] += off * off
 
 
 @kernel
-def _spread(value: np.float32, n: float, m: float, s: float, ddof: float, what: int) -> float:
-    """Turn count, mean and squared deviations into what was asked for."""
-    variance = s / (n - ddof) if n > ddof else np.nan
-    if what == VARIANCE:
-        return variance
-    if what == DEVIATION:
-        return math.sqrt(variance)
-    return np.nan if is_constant(s, m, n) else (np.float64(value) - m) / math.sqrt(variance)
+def _roll(row: Array, gone: Array, state: State) -> None:
+    """Add a row to the sums and take another out, in one pass."""
+    anchor, count, total, squares, _ = state
+    for j in range(row.size):
+        present, there = row[j] == row[j], gone[j] == gone[j]
+        off = np.float64(row[j]) - anchor[j] if present else 0.0
+        old = np.float64(gone[j]) - anchor[j] if there else 0.0
+        count[j] += (1.0 if present else 0.0) - (1.0 if there else 0.0)
+        total[j] += off - old
+        squares[j] += off * off - old * old
+
+
+@kernel
+def _renew(values: Array, first: int, day: int, lo: int, state: State) -> None:
+    """Sum the rows before today anew, about today's values, so that no rounding lives longer than four windows."""
+    anchor, count, total, squares, largest = state
+    now = values[day, lo : lo + anchor.size]
+    for j in range(now.size):
+        anchor[j] = np.float64(now[j]) if now[j] == now[j] else anchor[j]
+        count[j], total[j], squares[j] = 0.0, 0.0, 0.0
+    for past in range(first, day):
+        _add(values[past, lo : lo + anchor.size], state)
+    largest[:] = squares
+
+
+@kernel
+def _exact(values: Array, first: int, stop: int, column: int) -> tuple[float, float, float]:
+    """Return count, sum, and count times squares about the mean of one window, in two passes."""
+    count, total, squares = 0.0, 0.0, 0.0
+    for past in range(first, stop):
+        if values[past, column] == values[past, column]:
+            count += 1.0
+            total += np.float64(values[past, column])
+    for past in range(first, stop):
+        if values[past, column] == values[past, column]:
+            squares += (np.float64(values[past, column]) - total / count) ** 2
+    return count, total, count * squares
+
+
+@kernel
+def _spread(n: float, scatter: float, ddof: int, what: int) -> float:
+    """Turn count times squares into variance or standard deviation."""
+    variance = scatter / (n * (n - ddof)) if n > ddof else np.nan
+    return variance if what == VARIANCE else math.sqrt(variance)
+
+
+@kernel
+def _score(value: np.float32, n: float, total: float, scatter: float, ddof: int) -> float:
+    """Turn sum and count times squares into a distance from the mean in standard deviations."""
+    flat = (scatter <= (total * TINY) ** 2) | (n <= ddof)
+    return np.nan if flat else (n * np.float64(value) - total) / math.sqrt(scatter * n / (n - ddof))
+
+
+@kernel
+def _write_spread(o: Array, state: State, need: int, ddof: int, what: int) -> int:
+    """Write a day, and count the cells where the sums have lost too many digits."""
+    _, count, total, squares, largest = state
+    lost = 0
+    for j in range(o.size):
+        n = count[j]
+        largest[j] = max(largest[j], squares[j])
+        scatter = n * squares[j] - total[j] * total[j]
+        lost += 1 if scatter < LOST * n * largest[j] else 0
+        answer = _spread(n, max(scatter, 0.0), ddof, what)
+        o[j] = finite(answer) if n >= need else NAN
+    return lost
+
+
+@kernel
+def _write_score(o: Array, now: Array, state: State, need: int, ddof: int) -> int:
+    """Write a day, and count the cells where the sums have lost too many digits."""
+    anchor, count, total, squares, largest = state
+    lost = 0
+    for j in range(o.size):
+        n = count[j]
+        largest[j] = max(largest[j], squares[j])
+        scatter = n * squares[j] - total[j] * total[j]
+        lost += 1 if scatter < LOST * n * largest[j] else 0
+        answer = _score(now[j], n, n * anchor[j] + total[j], scatter, ddof)
+        o[j] = finite(answer) if n >= need else NAN
+    return lost
+
+
+@kernel
+def _mend(
+    out: Array, values: Array, state: State, window: int, need: int, ddof: int, what: int, lo: int, day: int
+) -> None:
+    """Compute the cells of a day exactly whose sums have lost too many digits."""
+    _, count, sums, squares, largest = state
+    for j in range(count.size):
+        if count[j] * squares[j] - sums[j] * sums[j] < LOST * count[j] * largest[j] and count[j] >= need:
+            n, total, scatter = _exact(values, max(0, day - window + 1), day + 1, lo + j)
+            score = what == SCORE
+            out[day, lo + j] = finite(
+                _score(values[day, lo + j], n, total, scatter, ddof) if score else _spread(n, scatter, ddof, what)
+            )
 
 
 @kernel
 def rolling_spread(out: Array, values: Array, window: int, need: int, ddof: int, what: int, lo: int, hi: int) -> None:
     """Variance, standard deviation, or distance from the mean in standard deviations."""
-    days, names = out.shape[0], hi - lo
-    tails, heads = np.zeros((min(window, days) + 1, 3, names)), np.zeros((2, 3, names))
-    for day in range(days):
-        place = day % window
-        if place == 0:
-            for back in range(window - 1 if day else -1, -1, -1):
-                _add(values[day - window + back, lo:hi], tails[back + 1], tails[back])
-            heads[:] = 0.0
-        head, tail, row, o = heads[day % 2], tails[place + 1], values[day, lo:hi], out[day, lo:hi]
-        _add(row, heads[(day + 1) % 2], head)
-        for j in range(names):
-            n, gap = head[0, j] + tail[0, j], head[1, j] - tail[1, j]
-            part = head[0, j] / max(n, 1.0)
-            squares = head[2, j] + tail[2, j] + gap * gap * part * tail[0, j]
-            mean = tail[1, j] + gap * part
-            o[j] = finite(_spread(row[j], n, mean, squares, ddof, what)) if n >= need else NAN
-
-
-@kernel
-def _add_powers(row: Array, before: Sums, after: Sums) -> None:
-    """Add a row to count, mean and the 2nd, 3rd and 4th powers of deviations; the arrays may not be the same one."""
-    for j in range(row.size):
-        present = row[j] == row[j]
-        n, second, third = before[0, j], before[2, j], before[3, j]
-        more = n + (1.0 if present else 0.0)
-        off = np.float64(row[j]) - before[1, j] if present else 0.0
-        step = off / max(more, 1.0)
-        gain = off * step * n
-        after[0, j] = more
-        after[1, j] = before[1, j] + step
-        after[2, j] = second + gain
-        after[3, j] = third + gain * step * (more - 2.0) - 3.0 * step * second
-        fourth = gain * step * step * (more * more - 3.0 * more + 3.0)
-        after[4, j] = before[4, j] + fourth + 6.0 * step * step * second - 4.0 * step * third
-
-
-@kernel
-def _merge_powers(older: Sums, newer: Sums, both: Sums) -> None:
-    """Merge count, mean and the sums of powers of two parts."""
-    for j in range(both.shape[1]):
-        a, b = older[0, j], newer[0, j]
-        n = a + b
-        step = (newer[1, j] - older[1, j]) / max(n, 1.0)
-        square = step * step
-        both[0, j] = n
-        both[1, j] = older[1, j] + step * b
-        both[2, j] = older[2, j] + newer[2, j] + square * a * b * n
-        third = older[3, j] + newer[3, j] + square * step * a * b * (a - b) * n
-        both[3, j] = third + 3.0 * step * (a * newer[2, j] - b * older[2, j])
-        fourth = older[4, j] + newer[4, j] + square * square * a * b * (a * a - a * b + b * b) * n
-        fourth += 6.0 * square * (a * a * newer[2, j] + b * b * older[2, j])
-        both[4, j] = fourth + 4.0 * step * (a * newer[3, j] - b * older[3, j])
-
-
-@kernel
-def _shape(n: float, mean: float, second: float, third: float, fourth: float, what: int) -> float:
-    """Turn the sums of powers into the unbiased skewness or excess kurtosis; both need a spread."""
-    skew = n * math.sqrt(n - 1.0) / (n - 2.0) * third / (second * math.sqrt(second))
-    scale = (n - 1.0) / ((n - 2.0) * (n - 3.0))
-    kurtosis = scale * (n * (n + 1.0) * fourth / (second * second) - 3.0 * (n - 1.0))
-    missing = (n < 3.0 + what) | is_constant(second, mean, n)
-    return np.nan if missing else (skew if what == SKEW else kurtosis)
-
-
-@kernel
-def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
-    """Skewness or excess kurtosis, corrected for bias."""
-    days, names = out.shape[0], hi - lo
-    tails, heads, both = np.zeros((min(window, days) + 1, 5, names)), np.zeros((2, 5, names)), np.zeros((5, names))
-    for day in range(days):
-        place = day % window
-        if place == 0:
-            for back in range(window - 1 if day else -1, -1, -1):
-                _add_powers(values[day - window + back, lo:hi], tails[back + 1], tails[back])
-            heads[:] = 0.0
-        head, o = heads[day % 2], out[day, lo:hi]
-        _add_powers(values[day, lo:hi], heads[(day + 1) % 2], head)
-        _merge_powers(tails[place + 1], head, both)
-        for j in range(names):
-            answer = _shape(both[0, j], both[1, j], both[2, j], both[3, j], both[4, j], what)
-            o[j] = finite(answer) if both[0, j] >= need else NAN
+    state = fresh(hi - lo)
+    for day in range(out.shape[0]):
+        first, now, o = max(0, day - window), values[day, lo:hi], out[day, lo:hi]
+        if day % (RENEWED * window) == 0:
+            _renew(values, first, day, lo, state)
+        if day >= window:
+            _roll(now, values[first, lo:hi], state)
+        else:
+            _add(now, state)
+        if _write_score(o, now, state, need, ddof) if what == SCORE else _write_spread(o, state, need, ddof, what):
+            _mend(out, values, state, window, need, ddof, what, lo, day)
 
 
 TS_STD = rolling(
@@ -151,39 +183,4 @@ TS_ZSCORE = rolling(
     rolling_spread, DDOF, cost=2.5, fixed=(SCORE,), scaling=ODD,
     nan="Today's value must be present; a constant window gives NaN.",
     reference=lambda x, ddof, **_: score(x[-1], present(x), ddof),
-)  # fmt: skip
-
-
-def _standard(values: Values) -> Values:
-    """Bring to a scale that pandas does not take for zero."""
-    centred: Values = values - values.mean()
-    centred /= np.abs(centred).max()
-    return centred
-
-
-def _moment(name: str, least: int) -> Callable[..., float]:
-    """Make a reference from a method of pandas, which corrects for bias."""
-
-    def shape(x: Values, **_: float) -> float:
-        import pandas as pd
-
-        v = present(x)
-        return math.nan if len(v) < least or constant(v) else float(getattr(pd.Series(_standard(v)), name)())
-
-    return shape
-
-
-TS_SKEW = rolling(
-    "ts_skew", "ratio",
-    Prose("Skewness over the window, corrected for bias as pandas does.", "the {window}-day skewness of {x}",
-          "ts_skew(returns, 60)"),
-    rolling_shape, cost=6.0, fixed=(SKEW,), scaling=ODD, nan="A constant window, or fewer than 3 values, gives NaN.",
-    reference=_moment("skew", 3),
-)  # fmt: skip
-TS_KURT = rolling(
-    "ts_kurt", "ratio",
-    Prose("Excess kurtosis over the window, corrected for bias as pandas does.", "the {window}-day kurtosis of {x}",
-          "ts_kurt(returns, 60)"),
-    rolling_shape, cost=6.0, fixed=(KURTOSIS,), scaling=EVEN,
-    nan="A constant window, or fewer than 4 values, gives NaN.", reference=_moment("kurt", 4),
 )  # fmt: skip

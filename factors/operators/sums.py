@@ -11,42 +11,78 @@ from __future__ import annotations
 import numpy as np
 
 from ..declare import LINEAR, rolling
-from ..kernels.cells import NAN, ZERO, Array, Sums, finite
+from ..kernels.cells import NAN, ONE, ZERO, Array, Sums, finite
 from ..kernels.kernel_cache import kernel
 from ..obvious import present
 from ..signature import Prose
 
-SUM, MEAN, COUNT = 0, 1, 2
+SUM, MEAN = 0, 1
 
 
 @kernel
-def _add(row: Array, counting: bool, before: Sums, after: Sums) -> None:
-    """Add a row, or where it is true, to sum and count of what is present; the arrays may not be the same one."""
+def _add(row: Array, sums: Sums, known: Array, more_sums: Sums, more_known: Array) -> None:
+    """Add a row to sums and count of what is present; no array may be given twice."""
     for j in range(row.size):
         present = row[j] == row[j]
-        truth = 0.0 if row[j] == ZERO else 1.0
-        term = truth if counting else np.float64(row[j])
-        after[0, j] = before[0, j] + (term if present else 0.0)
-        after[1, j] = before[1, j] + (1.0 if present else 0.0)
+        more_sums[j] = sums[j] + (np.float64(row[j]) if present else 0.0)
+        more_known[j] = known[j] + (ONE if present else ZERO)
 
 
 @kernel
-def rolling_sum(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
-    """Sum, average or count what is true; missing where fewer than `need` values are present."""
-    days, names = out.shape[0], hi - lo
-    tails, heads = np.zeros((min(window, days) + 1, 2, names)), np.zeros((2, 2, names))
+def _finish(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_known: Array, least: float) -> None:
+    """Add today's row to the head and write the sums of head and tail."""
+    for j in range(o.size):
+        present = row[j] == row[j]
+        head[j] += np.float64(row[j]) if present else 0.0
+        known[j] += ONE if present else ZERO
+        o[j] = finite(head[j] + tail[j]) if known[j] + tail_known[j] >= least else NAN
+
+
+@kernel
+def _finish_mean(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_known: Array, least: float) -> None:
+    """Add today's row to the head and write the means of head and tail."""
+    for j in range(o.size):
+        present = row[j] == row[j]
+        head[j] += np.float64(row[j]) if present else 0.0
+        known[j] += ONE if present else ZERO
+        count = known[j] + tail_known[j]
+        o[j] = finite((head[j] + tail[j]) / np.float64(count)) if count >= least else NAN
+
+
+@kernel
+def rolling_sum(out: Array, values: Array, window: int, need: int, mean: int, lo: int, hi: int) -> None:
+    """Sum or average; missing where fewer than `need` values are present."""
+    days, names, least = out.shape[0], hi - lo, np.float32(need)
+    tails, tails_known = np.zeros((min(window, days) + 1, names)), np.zeros((min(window, days) + 1, names), np.float32)
+    head, known = np.zeros(names), np.zeros(names, np.float32)
     for day in range(days):
         place = day % window
         if place == 0:
             for back in range(window - 1 if day else -1, -1, -1):
-                _add(values[day - window + back, lo:hi], what == COUNT, tails[back + 1], tails[back])
-            heads[:] = 0.0
-        head, tail, o = heads[day % 2], tails[place + 1], out[day, lo:hi]
-        _add(values[day, lo:hi], what == COUNT, heads[(day + 1) % 2], head)
-        for j in range(names):
-            total, count = head[0, j] + tail[0, j], head[1, j] + tail[1, j]
-            answer = total / count if what == MEAN else total
-            o[j] = finite(answer) if count >= need else NAN
+                row = values[day - window + back, lo:hi]
+                _add(row, tails[back + 1], tails_known[back + 1], tails[back], tails_known[back])
+            head[:] = 0.0
+            known[:] = ZERO
+        o, row, tail, tail_known = out[day, lo:hi], values[day, lo:hi], tails[place + 1], tails_known[place + 1]
+        if mean:
+            _finish_mean(o, row, head, tail, known, tail_known, least)
+        else:
+            _finish(o, row, head, tail, known, tail_known, least)
+
+
+@kernel
+def rolling_count(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
+    """Count what is true, in whole numbers, which a float32 holds exactly."""
+    true, known, least = np.zeros(hi - lo, np.float32), np.zeros(hi - lo, np.float32), np.float32(need)
+    for day in range(out.shape[0]):
+        row, o, gone = values[day, lo:hi], out[day, lo:hi], values[max(0, day - window), lo:hi]
+        leaves = ONE if day >= window else ZERO
+        for j in range(o.size):
+            here, there = row[j] == row[j], gone[j] == gone[j]
+            known[j] += (ONE if here else ZERO) - (leaves if there else ZERO)
+            was = leaves if there & (gone[j] != ZERO) else ZERO
+            true[j] += (ONE if here & (row[j] != ZERO) else ZERO) - was
+            o[j] = true[j] if known[j] >= least else NAN
 
 
 @kernel
@@ -96,7 +132,7 @@ TS_COUNT = rolling(
     "ts_count", "number",
     Prose("Number of rows of the window on which the condition held.",
           "the number of the last {window} days on which {condition}", "ts_count(close > open, 20)"),
-    rolling_sum, takes="condition?", cost=1.5, fixed=(COUNT,), reference=lambda x, **_: (present(x) != 0).sum(),
+    rolling_count, takes="condition?", cost=1.0, reference=lambda x, **_: (present(x) != 0).sum(),
 )  # fmt: skip
 TS_PRODUCT = rolling(
     "ts_product", "pure",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.factors.buffers import Pool, SubtreeCache
+from alphaloom.factors.kernels.moves import gather, scatter
 from alphaloom.factors.node import Node, field_node
-from alphaloom.factors.workers import Workers, cuts
+from alphaloom.factors.tiles import Layout
+from alphaloom.factors.workers import Workers
 
 
 def values() -> NDArray[np.float32]:
@@ -53,28 +56,57 @@ def test_what_is_larger_than_the_budget_comes_back() -> None:
 
 
 def test_a_pool_hands_out_what_it_got() -> None:
-    pool = Pool((2, 2))
+    pool = Pool(4)
     array = pool.take()
     pool.give(array)
     assert pool.take() is array
     assert pool.take() is not array
 
 
-@given(size=st.integers(0, 500), pieces=st.integers(0, 9), multiple=st.sampled_from([1, 16]))
-def test_cuts_cover_everything_once(size: int, pieces: int, multiple: int) -> None:
-    found = cuts(size, pieces, multiple)
-    assert [cell for lo, hi in found for cell in range(lo, hi)] == list(range(size))
-    assert all(lo % multiple == 0 for lo, _ in found)
+@settings(deadline=None)
+@given(days=st.integers(1, 40), names=st.integers(1, 500), threads=st.integers(1, 3))
+def test_tiles_hold_every_cell_once(days: int, names: int, threads: int) -> None:
+    layout = Layout.of(days, names, threads)
+    rows = np.arange(days * names, dtype=np.float32).reshape(days, names)
+    flat = layout.cut(rows)
+    again = np.hstack([layout.tile(flat, tile) for tile in range(layout.count)])
+    np.testing.assert_array_equal(again, rows)
 
 
-def test_workers_visit_every_cell_once_with_more_than_one_thread() -> None:
-    seen, threads = np.zeros((300, 700), np.int64), set()
+@settings(deadline=None)
+@given(days=st.integers(1, 40), names=st.integers(1, 300), first=st.integers(0, 39))
+def test_rows_are_gathered_and_scattered_unchanged(days: int, names: int, first: int) -> None:
+    layout, first = Layout(days, names, 64), min(first, days - 1)
+    rows = np.arange(days * names, dtype=np.float32).reshape(days, names)
+    block = np.empty((days - first, names), np.float32)
+    gather(block, layout.cut(rows), first, days, layout.width)
+    np.testing.assert_array_equal(block, rows[first:])
+    flat = layout.cut(np.zeros_like(rows))
+    scatter(flat, block, first, days, layout.width)
+    np.testing.assert_array_equal(layout.cut(np.where(np.arange(days)[:, None] < first, 0, rows)), flat)
 
-    def part(lo: int, hi: int) -> None:
-        threads.add(threading.get_ident())
-        seen[:, lo:hi] += 1
 
+def test_workers_do_every_part_once_with_more_than_one_thread() -> None:
+    seen, threads = np.zeros(200, np.int64), set()
     for count in (1, 2, 3):
-        Workers(count).columns(part, seen.shape)
+        together = threading.Barrier(count)
+
+        def body(thread: int, part: int, together: threading.Barrier = together) -> None:
+            if part < together.parties:
+                together.wait(timeout=20)
+            threads.add(thread)
+            seen[part] += 1
+
+        Workers(count).share(len(seen), body)
     assert (seen == 3).all()
-    assert len(threads) > 1
+    assert threads == {0, 1, 2}
+
+
+def test_an_error_in_a_thread_comes_out() -> None:
+    def body(thread: int, part: int) -> None:
+        if part == 3:
+            raise ValueError("part 3")
+
+    for count in (1, 2):
+        with pytest.raises(ValueError, match="part 3"):
+            Workers(count).share(8, body)
