@@ -14,7 +14,7 @@ from .written import Written, collected
 __all__ = ["check", "explain", "operators", "translate"]
 
 Facts = dict[str, Any]
-Formulas = Annotated[list[str] | None, typer.Argument(metavar="EXPR...", help="One or more formulas, in quotes.")]
+Formulas = Annotated[list[str] | None, typer.Argument(metavar="EXPR", help="One or more formulas, in quotes.")]
 
 REFUSED = 1
 

@@ -113,7 +113,9 @@ def translated(text: str, source: str, target: str, *, fields: Names = None, gro
     try:
         known = parse(text, fields=fields, groups=groups, dialect=source)
         if target == OWN:
-            return found | {"translation": render(known.root), "notes": list(known.warnings), "errors": []}
+            text = render(known.root)
+            notes = [*known.warnings, *_unreadable(text, fields, groups, source)]
+            return found | {"translation": text, "notes": notes, "errors": []}
         written = write_foreign(known.root, target)
     except ParseError as error:
         errors = [mistake.lesson() | {"got": mistake.text} for mistake in error.mistakes]
@@ -155,6 +157,15 @@ def _readable(text: str, fields: Names, groups: Names) -> str:
     if not found:
         return ""
     return f"It can be read as {' or '.join(found)}: check it as that dialect."
+
+
+def _unreadable(text: str, fields: Names, groups: Names, source: str) -> list[str]:
+    """Say that our language refuses what it translated: units of a foreign formula may disagree, ours may not."""
+    try:
+        parse(text, fields=fields, groups=groups)
+    except ParseError as error:
+        return [f"alphaloom itself refuses it ({error.stage}): to use it as it is, leave it in {source}"]
+    return []
 
 
 def _reads(text: str, fields: Names, groups: Names, dialect: str) -> bool:

@@ -92,3 +92,10 @@ def test_what_the_other_language_cannot_say_is_refused_with_the_reason() -> None
     (mistake,) = facts["errors"]
     assert (mistake["stage"], mistake["got"]) == ("dialect", "ts_kurt(close, 20)")
     assert "correlation" in mistake["hint"]
+
+
+def test_a_translation_that_our_language_refuses_says_so() -> None:
+    facts = translated("close + volume", "worldquant", "alphaloom")
+    assert facts["translation"] == "close + volume"
+    assert facts["notes"][0].startswith("units do not agree: close is in units of price")
+    assert facts["notes"][1] == "alphaloom itself refuses it (types): to use it as it is, leave it in worldquant"
