@@ -207,7 +207,7 @@ class _Importer:
         if piece.kind != "number":
             return False
         value = float(piece.text)
-        whole = math.floor(min(value, LARGEST_WINDOW))
+        whole = math.floor(max(-LARGEST_WINDOW, min(value, LARGEST_WINDOW)))
         return kind in NUMBERS or ((kind != "b") <= whole and not (kind == "e" and whole % 2))
 
     def _written(self, rule: Rule, bound: Bound, piece: Syntax) -> Syntax:

@@ -143,7 +143,7 @@ REFUSED = {
         Write Corr(x, y, d).""",
 }
 STAGES = {
-    "Ref($close, -1)": "causal", "Delta($close, -5)": "causal", "P($$roe_q)": "dialect",
+    "Ref($close, -1)": "causal", "Ref($close, -1e400)": "causal", "-1e400 / $close": "parse", "Delta($close, -5)": "causal", "P($$roe_q)": "dialect",
     "ChangeInstrument('SH000300', $close)": "dialect", "TResample($close, '1W', 'last')": "dialect",
     "Ref($close, 0)": "dialect", "Mean($close, 0)": "dialect", "Mean($close, 0.5)": "parse", "Mean($close, $open)": "parse",
     "close": "parse", "$$roe_q": "parse", "$open < $close < $high": "parse", "$open and $close": "parse", "": "parse",
