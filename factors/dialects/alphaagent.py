@@ -32,6 +32,7 @@ EXP(x) -> exp(x)
 SQRT(x) -> sqrt(x)
 LOG(x) -> log(1 + x)
 LOG(x - 1) << log(x)
+FLOOR(x) -> floor(x)
 INV(x) -> 1 / x
 POW(x, y) -> x ** y
 MAX(x, y) -> max(x, y)
@@ -51,6 +52,7 @@ x < y -> holds(x < y)
 x >= y -> holds(x >= y)
 x <= y -> holds(x <= y)
 x == y -> holds(x == y)
+x != x -> is_missing(x)
 x != y -> ~holds(x == y)
 x > y << x > y # where a value is missing, the comparison is false there, and missing here
 x < y << x < y # where a value is missing, the comparison is false there, and missing here
@@ -58,6 +60,7 @@ x >= y << x >= y # where a value is missing, the comparison is false there, and 
 x <= y << x <= y # where a value is missing, the comparison is false there, and missing here
 x == y << x == y # where a value is missing, the comparison is false there, and missing here
 x != y << x != y # where a value is missing, != is true there, and missing here
+c << holds(c) # where a value is missing, a comparison is false there, and so is all of the condition here
 AND(c, c1) >> c & c1
 OR(c, c1) >> c | c1
 WHERE(c, x, y) >> where(c, x, y)
@@ -73,14 +76,16 @@ FILTER(x, c) >> x * c
 RANK(x) -> rank(x)
 ZSCORE(x) -> zscore(x)
 SCALE(x, a=1) -> scale(x, to=a)
-MEAN(x) -> x - demean(x) # MEAN has a value for each name there; here a name has one where x has
+MEAN(x) -> mean_across(x) # MEAN has a value for each name there; here a name has one where x has
+STD(x) -> std_across(x) # STD has a value for each name there; here a name has one where x has
+MEDIAN(x) -> median_across(x) # MEDIAN has a value for each name there; here a name has one where x has
 x - MEAN(x) -> demean(x)
 
 # Over the days of a name.
 DELAY(x, b=1) -> delay(x, b)
 DELTA(x, d=1) -> delta(x, d)
-TS_PCTCHANGE(x, d=1) -> where(holds(ts_returns(x, d) == ts_returns(x, d)), ts_returns(x, d), 0) # AlphaAgent's TS_PCTCHANGE repeats the last value over a gap; QuantaAlpha's, and this, do not
-x / DELAY(x, d) - 1 << ts_returns(x, d)
+TS_PCTCHANGE(x, d=1) -> fill(ts_returns(x, d), 0) # AlphaAgent's TS_PCTCHANGE repeats the last value over a gap; QuantaAlpha's, and this, do not
+x / DELAY(x, d) - 1 << ts_returns(x, d) # ts_returns is written out
 TS_MEAN(x, d=5) -> ts_mean(x, d, min_periods=1)
 TS_SUM(x, d=5) -> ts_sum(x, d, min_periods=1)
 SUMAC(x, d=10) >> ts_sum(x, d, min_periods=1)
@@ -112,13 +117,23 @@ WMA(x, d=20) -> ema(x, d, min_periods=1, span=19) # where a window has a gap, WM
 EMA(x, d) -> ema(x, 8 * d, min_periods=1, span=d)
 SMA(x, d) >> ts_mean(x, d, min_periods=1)
 SMA(x, m, n) -> ema(x, 16 * m, min_periods=1, span=2 * m / n - 1)
-REGBETA(x, SEQUENCE(d), d=5) -> ts_slope(where(holds(x == x), x, 0), d)
-REGBETA(x, y, d=5) -> ts_beta(where(holds(x == x), x, 0), where(holds(y == y), y, 0), d)
+REGBETA(x, SEQUENCE(d), d=5) -> ts_slope(fill(x, 0), d)
+REGBETA(x, y, d=5) -> ts_beta(fill(x, 0), fill(y, 0), d)
 REGBETA(x, SEQUENCE(d), d) << ts_slope(x, d) # REGBETA counts a missing value as 0
 REGBETA(x, y, d) << ts_beta(x, y, d) # REGBETA counts a missing value as 0
-REGRESI(x, SEQUENCE(d), d=5) -> ts_residual(where(holds(x == x), x, 0), d)
+REGRESI(x, SEQUENCE(d), d=5) -> ts_residual(fill(x, 0), d)
 REGRESI(x, SEQUENCE(d), d) << ts_residual(x, d) # REGRESI counts a missing value as 0
-REGRESI(x, y, d=5) -> where(holds(x == x), x, 0) - ts_mean(where(holds(x == x), x, 0), d) - ts_beta(where(holds(x == x), x, 0), where(holds(y == y), y, 0), d) * (where(holds(y == y), y, 0) - ts_mean(where(holds(y == y), y, 0), d))
+REGRESI(x, y, d=5) -> ts_resid(fill(x, 0), fill(y, 0), d)
+REGRESI(x, y, d) << ts_resid(x, y, d) # REGRESI counts a missing value as 0
+
+# Words of ours that the library lacks, written out.
+SIGN(x) * POW(ABS(x), y) << signed_power(x, y) # signed_power is written out
+MIN(MAX(x, n), m) << clip(x, n, m) # clip is written as two comparisons
+1 / (1 + EXP(-x)) << sigmoid(x) # sigmoid is written out
+1 - 2 / (1 + EXP(2 * x)) << tanh(x) # tanh is written out
+x / TS_MAX(x, d) - 1 << ts_drawdown(x, d) # ts_drawdown is written out, and begins with the first value there
+POW(TS_CORR(x, SEQUENCE(d), d), 2) << ts_rsquare(x, d) # ts_rsquare is written as the square of a correlation with time
+c == 0 << ~c # a condition is denied by comparing it with 0; where it is missing, the answer is no there, and missing here
 
 # Indicators.
 MACD(x, d1=12, d2=26) -> ema(x, 8 * d1, min_periods=1, span=d1) - ema(x, 8 * d2, min_periods=1, span=d2)
@@ -141,12 +156,9 @@ DIALECT = Dialect(
     truth="~holds(x == 0)",
     refused=MappingProxyType(
         {
-            "STD": "The standard deviation of a day's names has no operator here; over days it is TS_STD(x, d).",
             "SKEW": "The skewness of a day's names has no operator here; over days it is TS_SKEW(x, d).",
             "KURT": "The kurtosis of a day's names has no operator here; over days it is TS_KURT(x, d).",
-            "MEDIAN": "The median of a day's names has no operator here; over days it is TS_MEDIAN(x, d).",
             "TS_MAD": "The median distance from the window's median has no operator here; TS_STD(x, d) is near.",
-            "FLOOR": "There is no rounding here.",
             "SEQUENCE": "It only stands in REGBETA, REGRESI and TS_CORR, as long as their window: "
             "REGBETA(x, SEQUENCE(20), 20).",
         }

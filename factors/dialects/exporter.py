@@ -130,7 +130,7 @@ class _Exporter:
 
     def _operators(self) -> list[str]:
         return sorted({rule.foreign.text for rule in rules_of(self.dialect.name)
-                       if rule.foreign.kind == "call" and not rule.foreign.infix})  # fmt: skip
+                       if rule.exports and rule.foreign.kind == "call" and not rule.foreign.infix})  # fmt: skip
 
     def _written(self, rule: Rule, match: _Match, node: Node) -> Syntax:
         self.notes += [rule.note] if rule.note else []

@@ -149,7 +149,8 @@ class _Importer:
         for rule in self.rules.get(self.dialect.folded(piece.text), ()):
             if rule.foreign.kind == "name":
                 return self._written(rule, {}, piece)
-        return self._member(piece) or replace(piece, text=self._field(piece))
+        own_column = piece.text in self.fields
+        return (None if own_column else self._member(piece)) or replace(piece, text=self._field(piece))
 
     def _member(self, piece: Syntax) -> Syntax | None:
         """Return what a name of a family stands for: adv20."""

@@ -109,8 +109,9 @@ def _with_defaults(rule: Rule) -> Iterator[Rule]:
     for count in range(len(optional) if rule.imports else 0):
         left_out = dict(list(optional.items())[count:])
         fewer = tuple(arg for arg in bare if arg.text not in left_out)
-        foreign = replace(rule.foreign, args=fewer)
-        yield replace(rule, foreign=foreign, own=_put(rule.own, left_out), exports=False)
+        told = rule.exports and not any(kind_of(name) in WINDOWS for name in left_out)  # a window is always written
+        own = _put(rule.own, left_out)
+        yield replace(rule, foreign=replace(rule.foreign, args=fewer), own=own, exports=told)
 
 
 def _put(piece: Syntax, values: dict[str, Syntax]) -> Syntax:

@@ -33,7 +33,7 @@ delay(x, b) -> delay(x, b)
 correlation(x, y, d) -> ts_corr(x, y, d)
 corr(x, y, d) >> ts_corr(x, y, d)
 covariance(x, y, d) -> ts_cov(x, y, d)
-scale(x) -> scale(x)
+scale(x) -> scale(x, to=1)
 scale(x, a) -> scale(x, to=a)
 delta(x, d) -> delta(x, d)
 signedpower(x, y) -> signed_power(x, y)
@@ -63,9 +63,17 @@ x ^ y -> x ** y
 power(x, y) >> x ** y
 x ^ 0.5 << sqrt(x)
 adv{d} -> ts_mean(amount, d)
-x / delay(x, d) - 1 << ts_returns(x, d)
+
+# Words of ours that the paper lacks, written out.
+x / delay(x, d) - 1 << ts_returns(x, d) # ts_returns is written out
 (x - sum(x, d) / d) / stddev(x, d) << ts_zscore(x, d) # ts_zscore is written out: a constant window may give another number than a missing one
 stddev(x, d) ^ 2 << ts_var(x, d) # ts_var is written as the square of stddev
+x / ts_max(x, d) - 1 << ts_drawdown(x, d) # ts_drawdown is written out
+sum(c ? 1 : 0, d) << ts_count(c, d) # ts_count is written as a sum of ones
+2.718281828459045 ^ x << exp(x) # exp is written as a power of e
+1 / (1 + 2.718281828459045 ^ (-x)) << sigmoid(x) # sigmoid is written out
+1 - 2 / (1 + 2.718281828459045 ^ (2 * x)) << tanh(x) # tanh is written out
+min(m, max(n, x)) << clip(x, n, m) # clip is written as two comparisons
 """
 """The words of appendix A, some of their later spellings, and how others of ours are said with them."""
 

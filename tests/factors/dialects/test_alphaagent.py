@@ -19,7 +19,7 @@ GAPS = small_market(2, days=60, names=6, gaps=0.08)
 LONGEST_WINDOW = 20
 
 EXACT = (
-    "ABS($return)", "SIGN($return)", "EXP($return)", "SQRT($return)", "LOG($volume)", "INV($close)", "POW($return, 2)",
+    "ABS($return)", "SIGN($return)", "EXP($return)", "SQRT($return)", "LOG($volume)", "FLOOR($close)", "$close != $close ? 1 : $close", "INV($close)", "POW($return, 2)",
     "MAX($open, $close)", "MIN($open, $close, $vwap)", "$close + $open * 2 - $high / $low", "-$close * 2 + 1",
     "$close > $open", "$close < DELAY($close, 1)", "$close >= $open", "$close <= $open", "$close == $high",
     "$close != $open", "$close > $open && $volume > DELAY($volume) || $return < 0",
@@ -43,6 +43,7 @@ EDGES = (
     "TS_ARGMAX($high, 10)", "TS_ARGMIN($low, 10)", "HIGHDAY($high, 10)", "LOWDAY($low)", "PROD(1 + $return, 6)",
     "DECAYLINEAR($close, 8)", "WMA($close, 10)", "WMA($close)", "TS_SKEW($return, 12)", "TS_KURT($return, 12)",
     "TS_CORR($close, SEQUENCE(8), 8)", "MEAN($close)",
+    "STD($close)", "MEDIAN($close)", 
 )  # fmt: skip
 """Formulas that differ in the first rows or at gaps, which cannot be kept: a note says so."""
 
@@ -84,7 +85,7 @@ REFUSED = {
     "DELAY($close, -1)": ("causal", "would read 1 day into the future"),
     "PERCENTILE($close, 0.5)": ("dialect", "later ones too"),
     "TS_MAD($close, 5)": ("dialect", "median distance"),
-    "STD($close)": ("dialect", "TS_STD"),
+    "SKEW($close)": ("dialect", "TS_SKEW"),
     "MAX($close)": ("dialect", "overwrites"),
     "TS_CORR($close, SEQUENCE(5), 10)": ("dialect", "as long as their window"),
     "TS_MEAN($close, $volume)": ("parse", "literal number of days"),
