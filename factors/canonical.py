@@ -276,6 +276,8 @@ def _released(node: Node, scaled: list[Scaled]) -> Scaled:
         args.append(dressed(inside, body))
     if operator.symmetric:
         args = ordered(args)
+    elif operator.takes_many:
+        args = [args[0], *ordered(set(args[1:]))]
     factor, body = undressed(_simplified(Node(op, tuple(args), node.params)))
     return total * factor, body
 

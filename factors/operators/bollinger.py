@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..declare import EVEN, rolling
+from ..declare import ODD, rolling
 from ..signature import Argument, Prose
 
 REACH = Argument("k", "number", 2.0, low=1e-9, high=1e6)
@@ -20,7 +20,7 @@ BOLLINGER_WIDTH = rolling(
     "bollinger_width", "ratio",
     Prose("Distance of the two Bollinger bands over the mean between them.",
           "the width of the {window}-day Bollinger bands of {x}, {k} deviations each way", "bollinger_width(close, 20)"),
-    None, REACH, POPULATION, scaling=EVEN, nan="A mean of 0 gives NaN.",
+    None, REACH, POPULATION, scaling=ODD, nan="A mean of 0 gives NaN.",
     definition="2 * k * ts_std(x, window, min_periods=min_periods, ddof=ddof)"
                " / ts_mean(x, window, min_periods=min_periods)",
 )  # fmt: skip

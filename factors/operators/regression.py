@@ -10,13 +10,12 @@ import math
 
 import numpy as np
 
-from ..declare import across
+from ..declare import MANY, across
 from ..kernels.cells import NAN, TINY, Array, Members, Sums, finite, is_constant
 from ..kernels.kernel_cache import kernel
 from ..obvious import Values, constant
 from ..signature import Prose
 
-MOST_EXPOSURES = 5
 OWN = 1e-10
 """The share of an exposure's variance that the exposures before it must leave, or it is dropped."""
 
@@ -142,11 +141,11 @@ def _fitted(x: Values, design: list[Values]) -> Values:
 
 REGRESS_OUT = across(
     "regress_out", "x z", "same",
-    Prose("Residual of the day's least-squares regression of x on a constant and up to 5 exposures z. An exposure that is "
+    Prose("Residual of the day's least-squares regression of x on a constant and some exposures z. An exposure that is "
           "constant, or of which those before it explain all but 1e-10 of the variance, is left out. Within groups: demean "
           "x and the exposures by group_demean first.",
           "{x} less its regression on {z}", "regress_out(returns, log(cap), ts_std(returns, 60))"),
-    regress_out, cost=15.0, stacked=True, many=MOST_EXPOSURES, scaling=("linear", *["even"] * MOST_EXPOSURES),
+    regress_out, cost=15.0, stacked=True, many=MANY, scaling=("linear", *["even"] * MANY),
     nan="A name that lacks an exposure is NaN, and so is a day with no more names than parameters. What the exposures fit "
         "exactly, as far as float32 can tell, is 0.",
     reference=_left,

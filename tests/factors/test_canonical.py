@@ -48,6 +48,16 @@ SAME = [
     ("~(close > open)", "close <= open"),
     ("(close > open) & (returns > 0)", "(returns > 0) and close > open"),
     ("close * log(10) / log(10)", "close"),
+    ("regress_out(2 * returns, -volume, cap, cap)", "2 * regress_out(returns, cap, volume)"),
+    ("rsi(close, 14)", "100 * ts_sum(max(delta(close, 1), 0), 14) / ts_sum(abs(delta(close, 1)), 14)"),
+    ("sma(close, 20) * 20", "ts_sum(close, 20)"),
+    ("wilder(close, 14)", "ema(close, 216, min_periods=14, span=27)"),
+    ("square(2 * returns)", "4 * returns ** 2"),
+    ("inverse(close)", "1 / close"),
+    ("aroon(24)", "(ts_argmin(low, 25) - ts_argmax(high, 25)) * 100 / 24"),
+    ("bollinger(close, 20, 3) - 0.5", "ts_zscore(close, 20, ddof=0) / 6"),
+    ("between(close, low, high)", "(low <= close) & (high >= close)"),
+    ("ts_demean(-close, 9)", "ts_mean(close, 9) - close"),
 ]
 
 

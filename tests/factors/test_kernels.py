@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from alphaloom.factors.canonical import SCALING
 from alphaloom.factors.engine import Engine
-from alphaloom.factors.node import Node, call, field_node, group
+from alphaloom.factors.node import Node, call, field_node, group, number
 from alphaloom.factors.operators import OPERATORS
 from alphaloom.market import Panel
 
@@ -87,3 +90,56 @@ def test_rolling_operator_agrees_on_any_panel_and_window(
     expected = inside(reference.evaluate(node, panel), panel)
     scale = np.nanmax(np.abs(expected), initial=1.0) if name in ROUGH else 1.0
     agree(computed(node, panel), expected, 1e-6 * scale)
+
+
+def allowed(name: str) -> st.SearchStrategy[dict[str, float]]:
+    """Draw a value for each keyword of an operator."""
+    found: dict[str, st.SearchStrategy[float]] = {}
+    for argument in OPERATORS[name].numbers:
+        if argument.choices:
+            found[argument.name] = st.integers(0, len(argument.choices) - 1).map(float)
+        elif argument.keyword:
+            found[argument.name] = st.sampled_from(KEYWORDS[argument.name])
+    return st.fixed_dictionaries(found)
+
+
+@settings(max_examples=120, deadline=None)
+@given(data=st.data(), flavour=st.sampled_from(panels.FLAVOURS), seed=st.integers(0, 99))
+def test_every_keyword_means_what_the_reference_says(data: st.DataObject, flavour: str, seed: int) -> None:
+    name = data.draw(st.sampled_from([name for name in OPERATORS if any(a.keyword for a in OPERATORS[name].numbers)]))
+    node = step(name, **data.draw(allowed(name)))
+    panel = panels.draw(seed, 23, 7, flavour)
+    expected = inside(reference.evaluate(node, panel), panel)
+    scale = np.nanmax(np.abs(expected), initial=1.0) if name in ROUGH else 1.0
+    agree(computed(node, panel), expected, 1e-6 * scale)
+
+
+def released(node: Node, place: int, factor: int) -> tuple[float, Node]:
+    """Return what an operator with a factor in one place is said to be: a factor, and an operator."""
+    operator = OPERATORS[node.op]
+    outside, held = SCALING[operator.scaling[place]](Fraction(factor))
+    op = node.op
+    if held < 0 and operator.mirror:
+        op, held = operator.mirror, Fraction(1)
+        outside = -outside if operator.scaling[place] == "mirror" else outside
+    args = [call("neg", arg) if at == place and held < 0 else arg for at, arg in enumerate(node.args)]
+    return float(outside), Node(op, tuple(args), node.params)
+
+
+@pytest.mark.parametrize("factor", [4, -4])
+@pytest.mark.parametrize("name", [name for name in OPERATORS if OPERATORS[name].scaling])
+def test_a_constant_factor_does_what_the_operator_says(name: str, factor: int) -> None:
+    panel, node = panels.draw(8, 30, 9, "plain"), step(name)
+    for place in range(min(len(OPERATORS[name].scaling), len(node.args))):
+        args = [call("mul", number(factor), arg) if at == place else arg for at, arg in enumerate(node.args)]
+        outside, body = released(node, place, factor)
+        found, expected = computed(node.with_args(*args), panel), outside * computed(body, panel)
+        agree(found, expected.astype(float), 1e-5 * np.nanmax(np.abs(expected), initial=0.0))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_no_operator_reads_a_later_day(name: str) -> None:
+    panel, seen = panels.draw(9, 40, 6, "prices"), 30
+    later = {key: np.vstack([x[:seen], 2 * x[seen:][::-1] + 1]) for key, x in panel.fields.items()}
+    other = Panel(panel.dates, panel.symbols, later, panel.universe, panel.groups)
+    assert computed(step(name), panel)[:seen].tobytes() == computed(step(name), other)[:seen].tobytes()
