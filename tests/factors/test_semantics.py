@@ -134,6 +134,8 @@ def test_ts_rank() -> None:
     """Today's value among the window: ascending, average ties, percentile in (0, 1]."""
     found = value("ts_rank(returns, 4)", returns=[1, 2, 3, 4, 0, 4, 4, 3])
     np.testing.assert_allclose(found[3:], [1, 0.25, 0.875, 0.75, 0.5])
+    unscaled = value("ts_rank(returns, 4, scaled=count)", returns=[1, 2, 3, 4, 0, 4, 4, 3])
+    np.testing.assert_allclose(unscaled[3:], [4, 1, 3.5, 3, 2])
     x = np.round(np.random.default_rng(0).normal(size=80) * 2) / 2
     np.testing.assert_allclose(
         value("ts_rank(returns, 9)", returns=x), pd.Series(x).rolling(9).rank(pct=True), rtol=1e-6
@@ -209,6 +211,7 @@ def test_comparison_and_where_on_nan() -> None:
     np.testing.assert_array_equal(value("where(returns > 0, 5, 7)", returns=x), [np.nan, 5, 7])
     found = value("where(close > 0, open, close)", open=[np.nan, np.nan, 3], close=[1, -2, 4.0])
     np.testing.assert_array_equal(found, [np.nan, -2, 3])
+    np.testing.assert_array_equal(value("where(holds(returns > 0), 5, 7)", returns=x), [7, 5, 7])
     np.testing.assert_array_equal(value("$close > 0", "qlib", close=x), [0, 1, 0])
     np.testing.assert_array_equal(value("$close != 1", "qlib", close=x), [1, 0, 1])
     np.testing.assert_array_equal(value("If($close > 0, 5, $open)", "qlib", close=x, open=[1, 2, 3]), [1, 5, 3])
