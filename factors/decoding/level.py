@@ -32,11 +32,12 @@ Symbol = tuple[str, Weight]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A production at a level: the symbols of its parts, and the weight of the whole."""
+    """A production at a level: the symbols of its parts, the weight of the whole, and the depth of its parts."""
 
     production: Production
     symbols: Alternative
     weight: Weight
+    depth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +209,9 @@ class Levels:
     def _fits(self, production: Production, level: int) -> list[Fitted]:
         """Return a production with parts as deep as there is room for: all of one depth, or one of them deeper."""
         tame, wide = (self._even(production, level, name) for name in ("", WIDE))
-        if wide is None or (tame is not None and wide.symbols == tame.symbols):
-            return self._uneven(production, level) or [each for each in (tame,) if each is not None]
-        return [wide, *([] if tame is None or wide.weight.nodes >= tame.weight.nodes else [tame])]
+        if tame is not None and wide is not None and wide.depth == tame.depth and wide.symbols != tame.symbols:
+            return [wide]
+        return self._uneven(production, level) or [each for each in (tame,) if each is not None]
 
     def _even(self, production: Production, level: int, prefix: str) -> Fitted | None:
         """Return a production with all its parts of the greatest depth that there is room for."""
@@ -247,7 +248,7 @@ class Levels:
                 return None
             symbols.append(found[0])
             weights.append(found[1])
-        return Fitted(production, tuple(symbols), _weight(production, weights))
+        return Fitted(production, tuple(symbols), _weight(production, weights), max(depths, default=0))
 
     def _heavy(self, unit: str, level: int) -> list[Fitted]:
         """Return the calls of a class for which there would be room at a level but for their coefficients."""

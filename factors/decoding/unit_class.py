@@ -69,6 +69,7 @@ def takes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
     for chosen in itertools.product(*(_classes(argument.kind) for argument in operator.nodes)):
         if result := _result(operator, params, [_examples(each) for each in chosen]):
             found[chosen] = result
+    found = _loosened(found, len(panels))
     for place in panels if len(panels) > 1 else ():
         found |= _beside_numbers(operator, params, place)
     if len(panels) > 1 and any(argument.kind == "condition" for argument in operator.nodes):
@@ -157,6 +158,15 @@ def _is_usual(operator: Operator, place: int, value: float) -> bool:
     if operator.infix and operator.family == "elementwise":
         return value > 0 or (value < 0 and operator.unit == "product")
     return value >= 0 and not (operator.symmetric and not operator.infix and place == 0)
+
+
+def _loosened(found: dict[Taken, str], panels: int) -> dict[Taken, str]:
+    """Write one entry for all that return `MIXED`, where no class is refused: whatever is returned may be called that."""
+    mixed = [taken for taken, result in found.items() if result == MIXED]
+    if len(mixed) < 2 or len(found) < len(PANELS) ** panels:
+        return found
+    kept = {taken: result for taken, result in found.items() if result != MIXED}
+    return kept | {tuple(ANY if each in PANELS else each for each in mixed[0]): MIXED}
 
 
 def _merged(found: dict[Taken, str]) -> dict[Taken, str]:

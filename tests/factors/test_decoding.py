@@ -27,6 +27,8 @@ DRAWN, FEWER = 6_000, 1_000
 GREED = (*[0.0] * 16, 0.5, 0.5, 0.5, 0.95)
 """How often the deepest alternatives are taken, sentence by sentence."""
 LARGEST_TEXT = 200_000
+LONGEST_ROW = 1_900
+"""llguidance gives up where a row of its parser has more than 2,000 items."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,21 @@ def test_each_operator_can_be_written() -> None:
 
 def test_a_grammar_is_small_enough_to_send() -> None:
     assert len(STANDARD.grammar()) < LARGEST_TEXT
+
+
+def items(rules: Rules, name: str) -> int:
+    """Count what may begin a sentence of a name: the items of an Earley parser's first row."""
+    seen, waiting = {name}, [name]
+    while waiting:
+        first = {alternative[0] for alternative in rules[waiting.pop()]}
+        waiting += (new := {each for each in first if not each.startswith('"')} - seen)
+        seen |= new
+    return sum(len(rules[each]) for each in seen)
+
+
+def test_no_row_of_a_parser_grows_too_long() -> None:
+    rules = read(STANDARD.grammar())
+    assert max(items(rules, name) for name in rules) < LONGEST_ROW
 
 
 def test_both_forms_hold_the_same_rules() -> None:
