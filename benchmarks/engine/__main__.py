@@ -16,7 +16,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -135,32 +135,36 @@ def measure_operators(lab: Lab, rivals: Sequence[Contender], result: Result) -> 
             result.operators.setdefault(keys[key], {})[each.name] = 1e9 * timing.median / cells
 
 
+def measure_search(
+    lab: Lab, rivals: Sequence[Contender], work: Workload, options: argparse.Namespace, result: Result
+) -> None:
+    """Measure what a child of the sixty costs, beside the compiling engine."""
+    compiling = next((each for each in rivals if each.name.startswith("KunQuant")), None)
+    for brood in broods(work.expressions, options.children, options.seed, FIELDS, GROUPINGS):
+        result.search.append(search_cost(lab, brood, work.expressions, compiling))
+
+
 def measure(options: argparse.Namespace, result: Result, rivals: Sequence[Contender], scratch: Path) -> None:
-    """Measure the parts that were asked for."""
-    work, parts = workload(), options.parts.split(",")
+    """Measure the parts that were asked for; one that fails is named in the report and does not stop the others."""
+    work = workload()
     formulas = Formulas(work.names, tuple(tree_of(each.root) for each in work.expressions))
     lab = _lab(options, scratch, result.days, result.names)
-    kunquant = [each for each in rivals if each.name.startswith("KunQuant")]
-    if "race" in parts:
-        _say("engines in turns")
-        measure_race(lab, rivals, formulas, result)
-    if "threads" in parts:
-        _say("one and two threads")
-        result.threads = threads(lab, formulas.group("all"), result.repeats)
-    if "peak" in parts:
-        _say("memory")
-        measure_peaks(lab, rivals, formulas, result)
-    if "search" in parts:
-        for brood in broods(work.expressions, options.children, options.seed, FIELDS, GROUPINGS):
-            _say(f"search by {brood.kind}")
-            result.search.append(search_cost(lab, brood, work.expressions, kunquant[0] if kunquant else None))
-    if "operators" in parts:
-        _say("operators")
-        measure_operators(lab, rivals, result)
-    if "agreement" in parts:
-        _say("agreement")
-        days, names = min(SIZES["small"], (result.days, result.names))
-        measure_agreement(_lab(options, scratch, days, names), rivals, formulas, result)
+    small = _lab(options, scratch, *min(SIZES["small"], (result.days, result.names)))
+    parts: dict[str, Callable[[], object]] = {
+        "race": lambda: measure_race(lab, rivals, formulas, result),
+        "threads": lambda: result.threads.update(threads(lab, formulas.group("all"), result.repeats)),
+        "peak": lambda: measure_peaks(lab, rivals, formulas, result),
+        "search": lambda: measure_search(lab, rivals, work, options, result),
+        "operators": lambda: measure_operators(lab, rivals, result),
+        "agreement": lambda: measure_agreement(small, rivals, formulas, result),
+    }
+    for name in options.parts.split(","):
+        print(f"measuring: {name}", file=sys.stderr, flush=True)
+        try:
+            parts[name]()
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            result.skipped[name] = f"failed: {str(error).strip().splitlines()[-1]}"
 
 
 def _lab(options: argparse.Namespace, scratch: Path, days: int, names: int) -> Lab:
@@ -169,10 +173,6 @@ def _lab(options: argparse.Namespace, scratch: Path, days: int, names: int) -> L
     (place / "data").mkdir(parents=True, exist_ok=True)
     store(draw(days, names, options.seed), place / "data")
     return Lab(options.environments, place / "data", place)
-
-
-def _say(what: str) -> None:
-    print(f"measuring: {what}", file=sys.stderr, flush=True)
 
 
 def main(given: Sequence[str] | None = None) -> int:

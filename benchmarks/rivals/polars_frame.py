@@ -32,12 +32,6 @@ def _slope(x: Expr, w: int) -> Expr:
     return _weighted(x, list(days / (days**2).sum()))
 
 
-def _since_highest(x: Expr, w: int) -> Expr:
-    best = x.rolling_max(w)
-    lags = [pl.when(x.shift(lag) == best).then(pl.lit(lag, pl.Float32)) for lag in reversed(range(w))]
-    return pl.when(best.is_not_null()).then(pl.coalesce(lags))
-
-
 def _residual(x: Expr, w: int) -> Expr:
     return x - x.rolling_mean(w) - _slope(x, w) * ((w - 1) / 2)
 
@@ -90,8 +84,6 @@ TIME: dict[str, Callable[..., Expr]] = {
     "ts_max": lambda x, window: x.rolling_max(window),
     "ts_quantile": lambda x, window, q: x.rolling_quantile(q, "linear", window),
     "ts_rank": lambda x, window: x.rolling_rank(window, "average") / window,
-    "ts_argmax": lambda x, window: _since_highest(x, window),
-    "ts_argmin": lambda x, window: _since_highest(-x, window),
     "ts_zscore": lambda x, window: (x - x.rolling_mean(window)) / x.rolling_std(window),
     "ts_product": lambda x, window: _product(x, window),
     "ts_corr": lambda x, y, window: _missing_as_null(pl.rolling_corr(x, y, window_size=window, min_samples=window)),
