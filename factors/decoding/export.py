@@ -45,7 +45,8 @@ def decoding_grammar(
     windows : collection of int
         Windows in rows.
     depth : int
-        Levels of the formulas, 1 for a bare column.
+        Levels of the formulas, 1 for a bare column. Beyond 6 the rows of llguidance's parser may exceed its limit of
+        2,000 items; xgrammar has none.
     form : str
         ``ebnf`` (``root ::= ...``: xgrammar and so vLLM, llama.cpp) or ``lark`` (``start: ...``: lark, llguidance).
     operators : collection of str, optional
