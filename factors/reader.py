@@ -62,8 +62,8 @@ def read_tree(text: str) -> Syntax:
     try:
         tree: Branch = _grammar().parse(text)
     except UnexpectedInput as unexpected:
-        raise _teach(unexpected, text) from None
-    return _Reader(text).read(tree.children[0], 1)
+        raise taught(unexpected, text) from None
+    return TreeReader(text).read(tree.children[0], 1)
 
 
 @functools.cache
@@ -72,7 +72,7 @@ def _grammar() -> Lark:
     return Lark(source, parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
-class _Reader:
+class TreeReader:
     """Turn the parser's tree into syntax with places, counting levels; a chain of one precedence is one level."""
 
     def __init__(self, text: str) -> None:
@@ -139,7 +139,7 @@ def _joined(left: Syntax, op: str, right: Syntax, chained: bool) -> Syntax:
     return Syntax("call", op, left.at, right.end, args, infix=True, open_chain=chained)
 
 
-def _teach(unexpected: UnexpectedInput, text: str) -> ParseError:
+def taught(unexpected: UnexpectedInput, text: str) -> ParseError:
     """Say in our words what the parser stumbled over."""
     at = unexpected.pos_in_stream or 0
     if isinstance(unexpected, UnexpectedCharacters):

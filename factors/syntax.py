@@ -36,11 +36,12 @@ def read(text: str) -> Syntax:
         raise ParseError("the formula is empty", hint="Example: rank(ts_mean(returns, 20))")
     if len(text) > LONGEST:
         raise ParseError(f"the formula has {len(text)} characters; {LONGEST} are allowed", text=text, at=LONGEST)
-    _refuse_deep_brackets(text)
+    refuse_deep_brackets(text)
     return read_tree(text)
 
 
-def _refuse_deep_brackets(text: str) -> None:
+def refuse_deep_brackets(text: str) -> None:
+    """Refuse brackets that are nested too deeply, before the parser follows them."""
     depth = 0
     for at, mark in enumerate(text):
         depth += (mark == "(") - (mark == ")")

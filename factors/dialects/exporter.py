@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,6 +24,9 @@ from .surface import rules_of
 
 EDGES = frozenset({"min_periods"})
 """Keywords that only matter in the first rows and around gaps: where a dialect cannot say them, a note does."""
+
+
+EXTREMES: Mapping[str, Callable[[Iterable[float]], float]] = MappingProxyType({"max": max, "min": min})
 
 
 class Exported(NamedTuple):
@@ -101,6 +104,8 @@ class _Exporter:
         """Return the foreign syntax of a tree."""
         if node.op == "number":
             return _number(node.value or 0.0)
+        if node.op in EXTREMES and all(arg.op == "number" for arg in node.args):
+            return _number(EXTREMES[node.op](arg.value or 0.0 for arg in node.args))  # some read max(x, 5) as a window
         rules = _by_operator(self.dialect.name).get(node.name if node.op == "field" else node.op, ())
         for exact in (True, False):
             for rule in rules:

@@ -2,9 +2,10 @@
 
 ``Mean(x, d) -> ts_mean(x, d, min_periods=1)`` is used both ways: to import, what is left of the arrow is found in the
 foreign formula and the right side is written; to export, the right side is found in our tree. ``>>`` only imports (a
-second name of the same thing), ``<<`` only exports, and after ``!!`` stands why it is refused. The left side is read by the dialect's own grammar, the right side
-by ours. What follows `` # `` at the end of a line is a note: it is told whenever the rule is used. A line that begins with
-``#`` is a comment.
+second name of the same thing), ``<<`` only exports, and after ``!!`` stands why it is refused. The left side is read by
+the dialect's own grammar, the right side by ours. What follows `` # `` at the end of a line is a note: it is told
+whenever the rule is used. A line that begins with ``#`` is a comment. A rule without a note keeps the meaning, and what
+it writes reads back to a formula of the same id.
 
 Variables are one letter, with or without a digit, and the letter says what may stand there:
 
@@ -16,9 +17,9 @@ Variables are one letter, with or without a digit, and the letter says what may 
 - n, m, q, k, a: any literal number;
 - g: a grouping.
 
-On the right side, numbers may be computed: ``ema(x, 8 * n, min_periods=1, span=n)``; to export, n is found
-first and 8 * n is then compared, or solved for n where n stands nowhere by itself. A left side such as ``adv{d}`` is a family of field names, and ``TS_MEAN(x, d=5)`` has a default:
-the argument may be left out.
+On the right side, numbers may be computed: ``ema(x, 8 * n, min_periods=1, span=n)``; to export, n is found first and
+8 * n is then compared, or solved for n where n stands nowhere by itself. A left side such as ``adv{d}`` is a family of
+field names, and ``TS_MEAN(x, d=5)`` has a default: the argument may be left out.
 
 Rules are tried in their order to import, and the most specific ones first to export.
 """

@@ -15,8 +15,8 @@ from lark.exceptions import UnexpectedInput
 from lark.load_grammar import FromPackageLoader
 
 from ..errors import ParseError
-from ..reader import Branch, _Reader, _teach
-from ..syntax import LONGEST, Syntax, _refuse_deep_brackets
+from ..reader import Branch, TreeReader, taught
+from ..syntax import DEEPEST, LONGEST, Syntax, refuse_deep_brackets, too_deep
 from .dialect import Dialect
 from .rule import Rule, read_rules
 
@@ -29,11 +29,11 @@ def read_surface(text: str, dialect: Dialect) -> Syntax:
         raise ParseError("the formula is empty", hint=f"Example: {dialect.example}")
     if len(text) > LONGEST:
         raise ParseError(f"the formula has {len(text)} characters; {LONGEST} are allowed", text=text, at=LONGEST)
-    _refuse_deep_brackets(text)
+    refuse_deep_brackets(text)
     try:
         tree: Branch = _grammar(dialect.grammar).parse(text)
     except UnexpectedInput as unexpected:
-        known = _teach(unexpected, text)
+        known = taught(unexpected, text)
         hint = f"A formula of {dialect.title}: {dialect.example}"
         raise ParseError(known.message, at=known.at, text=text, hint=hint) from None
     for branch in tree.iter_subtrees():
@@ -48,12 +48,14 @@ def _grammar(name: str) -> Lark:
     return Lark(source, parser="lalr", propagate_positions=True, maybe_placeholders=False, import_paths=[folder])
 
 
-class _SurfaceReader(_Reader):
+class _SurfaceReader(TreeReader):
     """Read the shapes that our own language lacks, and the rest as ours."""
 
     def read(self, branch: Branch | Token, level: int) -> Syntax:
         assert isinstance(branch, Tree)
         at, end = int(branch.meta.start_pos), int(branch.meta.end_pos)
+        if level > DEEPEST:
+            raise too_deep(self.text, at)
         if branch.data == "days":
             return Syntax("number", str(branch.children[0]).rstrip("dD"), at, end)
         if branch.data == "choice":

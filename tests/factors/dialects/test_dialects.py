@@ -169,6 +169,9 @@ def test_nesting_without_end_is_refused_soon() -> None:
     survives("(" * 2000, "qlib")
     survives("RSI(" * 30 + "$close" + ")" * 30, "alphaagent")
     survives("-" * 1500 + "close", "worldquant")
+    survives("close ? 1 : " * 150 + "close", "worldquant")
+    survives("a?1:" * 499 + "1", "alphaagent")
+    survives("close^" * 300 + "close", "worldquant")
 
 
 def test_an_unknown_dialect_is_told() -> None:

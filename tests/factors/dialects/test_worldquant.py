@@ -159,6 +159,19 @@ def test_what_the_paper_has_no_words_for_is_refused() -> None:
     assert caught.value.stage == "dialect"
 
 
+def test_numbers_never_become_windows() -> None:
+    assert translate("max(returns, 5)", "alphaloom", "worldquant").text == "max(5, returns)"
+    assert translate("max(5, 2) * returns", "alphaloom", "worldquant").text == "5 * returns"
+
+
+def test_a_column_of_the_user_goes_before_a_family_of_names() -> None:
+    assert parse("adv20 / volume", dialect="worldquant", fields=["adv20", "volume", "amount"]).fields == {
+        "adv20",
+        "volume",
+    }
+    assert parse("ADV20 / volume", dialect="worldquant").fields == {"amount", "volume"}
+
+
 def test_what_differs_only_at_the_edges_is_noted() -> None:
     written = translate("ts_mean(close, 20, min_periods=5)", "alphaloom", "worldquant")
     assert written.text == "sum(close, 20) / 20"
