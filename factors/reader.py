@@ -79,6 +79,7 @@ class TreeReader:
         self.text = text
 
     def read(self, branch: Branch | Token, level: int) -> Syntax:
+        """Return the syntax of a branch that stands on some level below the root."""
         assert isinstance(branch, Tree)
         at, end = int(branch.meta.start_pos), int(branch.meta.end_pos)
         if level > DEEPEST:
