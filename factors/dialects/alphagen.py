@@ -1,14 +1,16 @@
 """AlphaGen: ``Add(CSRank($volume), Mean($close, 20d))``.
 
-What its operators mean was read in `alphagen/data/expression.py` at commit 1c187544 of RL-MLDM/alphagen; earlier and later commits
+What its operators mean was read in `alphagen/data/expression.py` at commit 1c187544 of RL-MLDM/alphagen; other commits
 differ in names more than in meanings:
 
 - Windows are complete: a missing value makes all of them missing, except `Rank`.
-- `Rank` counts from the top: 1 / n for the highest value of the window, average ties. `CSRank` is argsort of argsort over
-  n: from 0, ties by column.
-- `WMA` has weights 0 to n - 1: the oldest day has none. `EMA` ends with its window. `Med` is the lower of the two middle values.
+- `Rank` counts from the top: 1 / n for the highest value of the window, average ties. `CSRank` is argsort of argsort
+  over n: from 0, ties by column.
+- `WMA` has weights 0 to n - 1: the oldest day has none. `EMA` ends with its window. `Med` is the lower of the two
+  middle values.
 - `Skew` and `Kurt` are moments without correction for bias (`Kurt` over the variance with n - 1).
-- `Corr` of a side whose squared deviations sum to less than 1e-6 is the sum of products. Here that is missing, by a relative test.
+- `Corr` of a side whose squared deviations sum to less than 1e-6 is the sum of products. Here the test is relative, and
+  what does not pass it is missing.
 - Divisions by zero and logarithms of zero are infinite.
 
 Names that begin with `Ts`, and `SLog1p`, `Inv`, `GetGreater`, `GetLess` and `Rank` with one argument, are those of its
@@ -23,7 +25,11 @@ INFINITE = "a division by zero is infinite in AlphaGen and missing here"
 ZERO = "the logarithm of 0 is infinite in AlphaGen and missing here"
 GAPS = "a window with a gap has a rank in AlphaGen and none here"
 OLDEST = "a gap on the oldest day of the window, whose weight is 0, makes AlphaGen's value missing, and not this one"
-FLAT = "where one side hardly moves (squared deviations below 1e-6) AlphaGen gives the sum of products, and here it is a true correlation or missing"
+FLAT = (
+    "where one side hardly moves (squared deviations below 1e-6) AlphaGen gives the sum of products; "
+    "here it is a true correlation, or missing"
+)
+WEIGHTLESS = "Over one day all its weights are 0, and every value is missing. Give it more days."
 
 MOMENTS = """
 {0}Skew(x, d) {1} ts_skew(x, d) * (d - 2) / (d * (d - 1)) ** 0.5
@@ -42,8 +48,9 @@ WINDOWED = f"""
 {{0}}Mad(x, d) {{1}} ts_mad(x, d)
 {{0}}Rank(x, d) {{1}} ts_rank(-x, d) # {GAPS}
 {{0}}Delta(x, d) {{1}} delta(x, d)
+{{0}}WMA(x, 1) !! {WEIGHTLESS}
 {{0}}WMA(x, d) {{1}} decay_linear(x, d - 1) # {OLDEST}
-{{0}}EMA(x, 1) >> x # over one day AlphaGen's EMA is always missing
+{{0}}EMA(x, 1) !! {WEIGHTLESS}
 {{0}}EMA(x, d) {{1}} ema(x, d)
 {{0}}Cov(x, y, d) {{1}} ts_cov(x, y, d)
 {{0}}Corr(x, y, d) {{1}} ts_corr(x, y, d) # {FLAT}
@@ -84,7 +91,7 @@ CSRank(x) -> rank(x, ties=first, scaled=zero)
 
 # Windows
 Ref(x, b) -> delay(x, b)
-Div(Sub(Med(x, e), Med(Mul(-1, x), e)), 2) << ts_median(x, e) # the mean of the lower and the upper of the two middle values
+Div(Sub(Med(x, e), Med(Mul(-1, x), e)), 2) << ts_median(x, e) # the mean of both middle values
 Sub(Div(x, Ref(x, d)), 1) << ts_returns(x, d) # {INFINITE}
 {WINDOWED.format("", "->")}
 Rank(Mul(-1, x), d) << ts_rank(x, d) # {GAPS}

@@ -2,15 +2,18 @@
 
 What its operators mean was read in `qlib/data/ops.py` of pyqlib 0.9.7 and its rolling helpers:
 
-- Windows are pandas' own with ``min_periods=1``: a value from the first row on, gaps left out. `Std`, `Var` and `Cov` divide
-  by n - 1.
-- `IdxMax` and `IdxMin` count places from 1, the oldest row of the window first; a gap in the window is taken for the best.
-- `WMA` is the mean, not the sum, of normalised weights 1 to n times values: 1 / n of a weighted mean. (Releases before 0.8
+- Windows are pandas' own with ``min_periods=1``: a value from the first row on, gaps left out. `Std`, `Var` and `Cov`
+  divide by n - 1.
+- `IdxMax` and `IdxMin` count places from 1, the oldest row of the window first; a gap in the window is taken for the
+  best.
+- `WMA` is the mean, not the sum, of normalised weights 1 to n times values: 1 / n of a weighted mean. (Old releases
   began the weights at 0.) `EMA` never ends.
-- `Corr` and `Rsquare` are missing where a standard deviation is below 2e-5, whatever the unit. Here the test is relative.
-- A comparison with a missing value is false, `Ne` true. A division by zero and the logarithm of zero are infinite.
-- A window of 0 is all rows from the first one on, and one between 0 and 1 the weight of today: neither has an end, only that of
-  `EMA` fades.
+- `Corr` and `Rsquare` are missing where a standard deviation is below 2e-5, whatever the unit. Here the test is
+  relative.
+- A comparison with a missing value is false, `Ne` true; a missing condition takes the first branch of `If`. A
+  division by zero and the logarithm of zero are infinite.
+- A window of 0 is all rows from the first one on, and one between 0 and 1 the weight of today. Neither has an end; only
+  the second fades, so it is kept for `EMA` and refused for the rest.
 
 Names such as `CSRank` are not Qlib's own: others register them as custom operators, and they mean the same in most.
 """
@@ -24,7 +27,7 @@ FALSE = "a comparison with a missing value is false in Qlib and missing here"
 PLACE = "around a gap in the window Qlib gives the place of the gap, here it is that of the best value"
 FLAT = "Qlib takes a standard deviation below 2e-5 for zero, whatever the unit; here the test is relative to the level"
 EQUAL = "where all values of a window are equal, Qlib gives a number and here it is missing"
-ENDLESS = "Qlib's EMA never ends; after a long gap (beyond the window in days) this one, which ends at 8 times the span, differs"
+ENDLESS = "Qlib's EMA never ends; this one ends at 8 times the span, which shows after a gap longer than the span"
 EXTENSION = "Qlib itself compares no names: register this one as a custom operator"
 
 SIGNS = {"Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<=", "Eq": "=="}

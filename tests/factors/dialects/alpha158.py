@@ -1,4 +1,4 @@
-"""Write the 158 formulas of Qlib's Alpha158: 9 shapes of the day's bar, 4 prices, and 29 of rolling windows, at 5 windows.
+"""Write the 158 formulas of Qlib's Alpha158: 9 shapes of the day's bar, 4 prices, and 29 rolling ones at 5 windows.
 
 The names and formulas are those of `Alpha158DL.get_feature_config` with its default configuration, pyqlib 0.9.7.
 """

@@ -1,8 +1,9 @@
 """What an AlphaGen formula means in AlphaGen, slow and obvious: numpy on Python's own syntax tree.
 
-After commit 1c187544 of RL-MLDM/alphagen (`alphagen/data/expression.py`); names with `Ts`, `SLog1p` and `Inv` are those of
-its descendant AlphaForge. Ranks, medians, extremes and weights were held against torch once. Nothing here knows the rewrite rules. Rows before the first are missing, where AlphaGen needs
-rows to be there; a missing value in a window is missing in sums, means and extremes, as in torch.
+After commit 1c187544 of RL-MLDM/alphagen (`alphagen/data/expression.py`); names with `Ts`, `SLog1p` and `Inv` are those
+of its descendant AlphaForge. Ranks, medians, extremes and weights were held against torch once. Nothing here knows the
+rewrite rules. Rows before the first are missing, where AlphaGen needs rows to be there; a missing value in a window is
+missing in sums, means and extremes, as in torch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draw daily bars as Qlib would meet them: a coarse tick, so that values tie, suspended days, a late listing, a flat stretch."""
+"""Draw daily bars as Qlib would meet them: coarse ticks, suspended days, a late listing, a flat stretch."""
 
 from __future__ import annotations
 
@@ -23,9 +23,13 @@ def bars(seed: int, days: int, names: int, *, gaps: bool = True) -> Columns:
     volume = np.round(np.exp(rng.normal(9, 0.5, shape)) / 100) * 100
     volume[rng.random(shape) < 0.02] = 0
     found = {
-        "open": start, "high": np.maximum(start, close) + above, "low": np.minimum(start, close) - below, "close": close,
-        "volume": volume, "vwap": (start + close) / 2,
-    }  # fmt: skip
+        "open": start,
+        "high": np.maximum(start, close) + above,
+        "low": np.minimum(start, close) - below,
+        "close": close,
+        "volume": volume,
+        "vwap": (start + close) / 2,
+    }
     missing = suspended(rng, days, names) if gaps else np.zeros(shape, bool)
     return {name: np.where(missing, np.nan, x).astype(np.float32).astype(np.float64) for name, x in found.items()}
 

@@ -1,8 +1,8 @@
-"""What a Qlib formula means in Qlib, slow and obvious: pandas on Python's own syntax tree, as Qlib evaluates its strings.
+"""What a Qlib formula means in Qlib, slow and obvious: pandas on Python's own syntax tree, which is how Qlib reads it.
 
-After pyqlib 0.9.7 (`qlib/data/ops.py`), and held against it once: on the 158 formulas of Alpha158 and 76 others, gaps and
-infinities agreed in every cell, and values up to the rounding of pandas' running sums, which is not kept here. Nothing here
-knows the rewrite rules. A frame has a row a day and a column a name.
+After pyqlib 0.9.7 (`qlib/data/ops.py`), and held against it once: on the 158 formulas of Alpha158 and 76 others, gaps
+and infinities agreed in every cell, and values up to the rounding of pandas' running sums, which is not kept here.
+Nothing here knows the rewrite rules. A frame has a row a day and a column a name.
 """
 
 from __future__ import annotations

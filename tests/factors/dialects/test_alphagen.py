@@ -18,14 +18,17 @@ FULL, GAPPED = bars(4, 70, 6, gaps=False), bars(4, 70, 6)
 WARMUP = 25
 
 EXACT = (
-    "$close", "close", "Feature(FeatureType.CLOSE)", "Mean($close,20d)", "Mean(Feature(FeatureType.CLOSE), 20)", "Mean($close,DeltaTime(20))",
-    "Add($close,$open)", "Sub(30.0,$close)", "Mul(Constant(-0.5),$close)", "Div($close,Constant(4.0))", "Pow($close,2.0)",
+    "$close", "close", "Feature(FeatureType.CLOSE)", "Mean($close,20d)", "Mean(Feature(FeatureType.CLOSE), 20)",
+    "Mean($close,DeltaTime(20))",
+    "Add($close,$open)", "Sub(30.0,$close)", "Mul(Constant(-0.5),$close)", "Div($close,Constant(4.0))",
+    "Pow($close,2.0)",
     "Feature(FeatureType.CLOSE) - Feature(FeatureType.OPEN) * 2", "-$close", "Abs(Sub($close,$open))",
     "Sign(Sub($close,$open))", "Greater($close,$open)", "Less($close,$vwap)", "CSRank($close)", "CSRank($volume)",
     "Ref($close,3d)", "Ref($close,0d)", "Delta($close,3d)", "Sum($volume,7d)", "Std($close,7d)", "Var($close,7d)",
     "Skew($volume,7d)", "Kurt($volume,7d)", "Skew($vwap,20d)", "Kurt($vwap,20d)", "Max($high,7d)", "Min($low,7d)",
     "Med($close,7d)", "Med($close,8d)", "Mad($close,7d)", "EMA($close,7d)", "Cov($close,$volume,7d)",
-    "Mean(CSRank(Delta($close,2d)),5d)", "TsMean($close,7d)", "TsMed($close,6d)", "TsDelta($close,3d)", "TsEMA($close,5d)",
+    "Mean(CSRank(Delta($close,2d)),5d)", "TsMean($close,7d)", "TsMed($close,6d)", "TsDelta($close,3d)",
+    "TsEMA($close,5d)",
     "Rank($close)", "GetGreater($close,$open)", "GetLess($close,$open)", "SLog1p(Sub($close,$open))",
     "TsMinMaxDiff($close,7d)", "TsMaxDiff($close,7d)", "TsMinDiff($close,7d)",
 )  # fmt: skip
@@ -90,9 +93,11 @@ def test_ranks_count_from_the_top() -> None:
 
 
 STAGES = {
-    "Ref($close,-1d)": "causal", "Delta($close,-5d)": "causal", "Mean($close,0d)": "parse", "Mean($close,$open)": "parse",
+    "Ref($close,-1d)": "causal", "Delta($close,-5d)": "causal", "Mean($close,0d)": "parse",
+    "Mean($close,$open)": "parse",
     "$clos": "parse", "Meen($close,5d)": "parse", "$close > $open": "parse", "Mean($close)": "parse", "": "parse",
-    "Add(1.0,2.0)": "types", "WMA($close,1d)": "parse", "Constant($close)": "parse", "Mean(20d,$close)": "parse",
+    "Add(1.0,2.0)": "types", "WMA($close,1d)": "dialect", "EMA($close,1d)": "dialect", "Constant($close)": "parse",
+    "Mean(20d,$close)": "parse",
 }  # fmt: skip
 
 
