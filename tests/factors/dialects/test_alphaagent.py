@@ -19,7 +19,7 @@ GAPS = small_market(2, days=60, names=6, gaps=0.08)
 LONGEST_WINDOW = 20
 
 EXACT = (
-    "ABS($return)", "SIGN($return)", "EXP($return)", "SQRT($return)", "LOG($volume)", "FLOOR($close)", "$close != $close ? 1 : $close", "INV($close)", "POW($return, 2)",
+    "ABS($return)", "SIGN($return)", "EXP($return)", "SQRT($return)", "LOG($return)", "FLOOR($close)", "$close != $close ? 1 : $close", "INV($close)", "POW($return, 2)",
     "MAX($open, $close)", "MIN($open, $close, $vwap)", "$close + $open * 2 - $high / $low", "-$close * 2 + 1",
     "$close > $open", "$close < DELAY($close, 1)", "$close >= $open", "$close <= $open", "$close == $high",
     "$close != $open", "$close > $open && $volume > DELAY($volume) || $return < 0",
