@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .buffers import Pool, Scratch, SubtreeCache
 from .fields import FIELDS, GROUPS
 from .kernels.cells import Array
@@ -52,13 +54,16 @@ class Engine:
         self._keeps = cache_bytes > 0
         self._lock = threading.Lock()
 
-    def evaluate(self, expressions: Sequence[Expression | str]) -> list[Array]:
+    def evaluate(self, expressions: Sequence[Expression | str], *, out: Sequence[Array] | None = None) -> list[Array]:
         """Compute a batch; subtrees that occur more than once are computed once.
 
         Parameters
         ----------
         expressions : sequence of Expression or str
             Formulas, parsed or not.
+        out : sequence of NDArray[np.float32], optional
+            Arrays ``[T, N]`` to write to, one for each expression: whoever evaluates again and again saves the fresh
+            memory.
 
         Returns
         -------
@@ -68,19 +73,23 @@ class Engine:
 
         Raises
         ------
+        ValueError
+            If `out` has another number of arrays, or one of another shape, type or layout.
         PanelLacksField
             If a formula reads a column or grouping that the panel does not have; nothing is computed then.
         ParseError
             If a text is no formula.
         """
-        return self.compute([self._parsed(each).canonical for each in expressions])
+        return self.compute([self._parsed(each).canonical for each in expressions], out=out)
 
-    def compute(self, trees: Sequence[Node]) -> list[Array]:
+    def compute(self, trees: Sequence[Node], *, out: Sequence[Array] | None = None) -> list[Array]:
         """Compute a batch of trees as they are, canonical or not; otherwise as `evaluate`."""
+        results = self._room(len(trees), out)
         with self._lock:
             plan = lay_out(trees, self._cache.__contains__, keeps=self._keeps)
             run = Run(plan, self._store, self._pool, self._scratch, self._cache, self._workers)
-            return run.results(len(trees))
+            run.fill(results)
+        return results
 
     def stream(self, expressions: Iterable[Expression | str], *, together: int = STREAMED) -> Iterator[Array]:
         """Compute any number of expressions, a few at a time, in order.
@@ -116,6 +125,25 @@ class Engine:
     def cached_bytes(self) -> int:
         """Return the bytes of subtrees that are kept."""
         return self._cache.bytes
+
+    def _room(self, count: int, out: Sequence[Array] | None) -> list[Array]:
+        """Return the arrays that results are written to."""
+        shape = self.panel.universe.shape
+        if out is None:
+            return [np.empty(shape, np.float32) for _ in range(count)]
+        if len(out) != count:
+            raise ValueError(f"`out` has {len(out)} arrays for {count} expressions")
+        for at, each in enumerate(out):
+            if (
+                each.shape != shape
+                or each.dtype != np.float32
+                or not (each.flags.c_contiguous and each.flags.writeable)
+            ):
+                raise ValueError(
+                    f"`out[{at}]` must be a writeable C-contiguous float32 array of the shape {shape}, "
+                    f"got {each.dtype} {each.shape}"
+                )
+        return list(out)
 
     def _parsed(self, expression: Expression | str) -> Expression:
         if isinstance(expression, str):

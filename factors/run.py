@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .buffers import Pool, Scratch, SubtreeCache
-from .kernels.cells import Array
+from .kernels.cells import Array, Members
 from .kernels.moves import Flat, emit, gather, scatter
 from .node import Node
 from .operators import OPERATORS, parameters
@@ -39,10 +40,10 @@ class Run:
         self._results: list[Array] = []
         self._alone = store.member.size < SMALL
 
-    def results(self, count: int) -> list[Array]:
+    def fill(self, results: list[Array]) -> None:
         """Run the stages; each result is written as soon as its tile is there."""
         self._gather_leaves()
-        self._results = [np.empty(self._store.member.shape, np.float32) for _ in range(count)]
+        self._results = results
         for at, stage in enumerate(self._plan.stages):
             if isinstance(stage, Columns):
                 _OnTiles(self, stage).run()
@@ -50,7 +51,6 @@ class Run:
                 _OnRows(self, stage).run()
             for node in self._plan.done_with.get(at, ()):
                 self._release(node)
-        return self._results
 
     def _gather_leaves(self) -> None:
         """Lay hands on what is there already, and refuse a panel that lacks a column before any work is done."""
@@ -143,8 +143,7 @@ class _OnTiles:
         """Put down that a value is a result."""
         slot, member = self._slot(node, single_row=False), self._run._store.member
         for place in places:
-            out = self._run._results[place]
-            self._calls.append(lambda arrays, first, out=out: emit(out, arrays[slot], member, 0, first))
+            self._calls.append(partial(_emitted, self._run._results[place], slot, member))
 
     def run(self) -> None:
         """Take every tile through the calls."""
@@ -169,6 +168,11 @@ class _OnTiles:
         if node.op == "panel":
             return np.repeat(self._run._store.number(node.args[0])[:, : hi - lo], self._layout.days, axis=0)
         return self._layout.tile(self._run._alive[node], tile)
+
+
+def _emitted(out: Array, slot: int, member: Members, arrays: list[Array], first: int) -> None:
+    """Write a slot to its columns of a result."""
+    emit(out, arrays[slot], member, 0, first)
 
 
 def _call(node: Node, out: int, reads: list[int]) -> Callable[[list[Array], int], None]:

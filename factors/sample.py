@@ -19,6 +19,8 @@ from .signature import Argument, Operator
 from .types import UnitMismatch, unit_of
 
 WINDOWS = (2, 3, 5, 10, 15, 20, 30, 40, 60)
+FITTED = frozenset({"ts_alpha", "ts_beta", "ts_resid", "ts_residual", "ts_slope"})
+"""Operators that fit a line: through two rows it leaves nothing but rounding."""
 NUMBERS = (0.5, 1.0, 2.0)
 WIDE = 0.4
 """How often an operator with several arguments is preferred: else trees would be chains, since most take one."""
@@ -144,7 +146,8 @@ class _Sampler:
 
     def _number(self, argument: Argument, operator: Operator) -> float:
         if argument.kind == "window":
-            enough = [window for window in self.grammar.windows if window >= 5] if operator.unit == "ratio" else []
+            needy = operator.unit == "ratio" or operator.name in FITTED
+            enough = [window for window in self.grammar.windows if window >= 5] if needy else []
             return float(self.pick(enough or self.grammar.windows))
         choices = {"q": (0.1, 0.25, 0.75, 0.9), "n": (3.0, 5.0, 10.0), "limit": (2.0, 3.0), "high": (0.5, 1.0, 2.0)}
         return self.pick(choices.get(argument.name, (1.0,)))

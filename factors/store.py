@@ -29,7 +29,7 @@ class Store:
             raise FactorError("The panel has too many names.", got=len(panel.symbols), allowed=f"up to {MOST_NAMES}")
         self._panel = panel
         self.member = np.array(panel.universe, np.bool_, order="C")
-        self.layout = Layout.of(*panel.universe.shape, threads)
+        self.layout = Layout.of(len(panel.dates), len(panel.symbols), threads)
         self._columns: dict[str, Flat] = {}
         self._codes: dict[str, Codes] = {}
 

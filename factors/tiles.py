@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from .kernels.cells import Array
 
-TILE_BYTES = 1 << 20
-"""About the size of the second cache, which a few tiles then share with the third."""
+TILE_BYTES = 1 << 21
+"""Small enough for a dozen tiles to share the third cache, wide enough for the loop over the columns to pay."""
 LANES = 16
 NARROWEST = 64
 """Columns below which the loop over the days costs more than the cells."""

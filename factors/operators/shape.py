@@ -1,9 +1,4 @@
-"""Skewness and kurtosis of a rolling window, from centred moments that are merged, never subtracted.
-
-Heads and tails are as in `sums`. Each carries its count, mean and sums of powers of deviations from that mean; a row
-is added by Welford's update and two parts are merged by the formulas of Chan, Golub and LeVeque (1983) and of Pebay
-(2008). All values inside the window and none outside it take part.
-"""
+"""Skewness and kurtosis of a rolling window, from sums of powers about an anchor that slide with it (see `spread`)."""
 
 from __future__ import annotations
 
@@ -13,77 +8,142 @@ from collections.abc import Callable
 import numpy as np
 
 from ..declare import EVEN, ODD, rolling
-from ..kernels.cells import NAN, Array, Sums, finite, is_constant
+from ..kernels.cells import NAN, TINY, Array, Sums, finite
 from ..kernels.kernel_cache import kernel
 from ..obvious import Values, constant, present
 from ..signature import Prose
+from .spread import LOST, RENEWED
 
 SKEW, KURTOSIS = 0, 1
 
+State = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums]
+"""Anchor, count, sums of the powers 1 to 4 about the anchor, and the largest sum of fourth powers so far."""
+
 
 @kernel
-def _add_powers(row: Array, before: Sums, after: Sums) -> None:
-    """Add a row to count, mean and the 2nd, 3rd and 4th powers of deviations; the arrays may not be the same one."""
+def _fresh(m: int) -> State:
+    """Return the sums of nothing."""
+    return np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+
+
+@kernel
+def _add(row: Array, state: State) -> None:
+    """Add a row to the sums."""
+    anchor, count, first, second, third, fourth, _ = state
     for j in range(row.size):
         present = row[j] == row[j]
-        n, second, third = before[0, j], before[2, j], before[3, j]
-        more = n + (1.0 if present else 0.0)
-        off = np.float64(row[j]) - before[1, j] if present else 0.0
-        step = off / max(more, 1.0)
-        gain = off * step * n
-        after[0, j] = more
-        after[1, j] = before[1, j] + step
-        after[2, j] = second + gain
-        after[3, j] = third + gain * step * (more - 2.0) - 3.0 * step * second
-        fourth = gain * step * step * (more * more - 3.0 * more + 3.0)
-        after[4, j] = before[4, j] + fourth + 6.0 * step * step * second - 4.0 * step * third
+        off = np.float64(row[j]) - anchor[j] if present else 0.0
+        square = off * off
+        count[j] += 1.0 if present else 0.0
+        first[j] += off
+        second[j] += square
+        third[j] += square * off
+        fourth[j] += square * square
 
 
 @kernel
-def _merge_powers(older: Sums, newer: Sums, both: Sums) -> None:
-    """Merge count, mean and the sums of powers of two parts."""
-    for j in range(both.shape[1]):
-        a, b = older[0, j], newer[0, j]
-        n = a + b
-        step = (newer[1, j] - older[1, j]) / max(n, 1.0)
-        square = step * step
-        both[0, j] = n
-        both[1, j] = older[1, j] + step * b
-        both[2, j] = older[2, j] + newer[2, j] + square * a * b * n
-        third = older[3, j] + newer[3, j] + square * step * a * b * (a - b) * n
-        both[3, j] = third + 3.0 * step * (a * newer[2, j] - b * older[2, j])
-        fourth = older[4, j] + newer[4, j] + square * square * a * b * (a * a - a * b + b * b) * n
-        fourth += 6.0 * square * (a * a * newer[2, j] + b * b * older[2, j])
-        both[4, j] = fourth + 4.0 * step * (a * newer[3, j] - b * older[3, j])
+def _roll(row: Array, gone: Array, state: State) -> None:
+    """Add a row to the sums and take another out, in one pass."""
+    anchor, count, first, second, third, fourth, _ = state
+    for j in range(row.size):
+        present, there = row[j] == row[j], gone[j] == gone[j]
+        off = np.float64(row[j]) - anchor[j] if present else 0.0
+        old = np.float64(gone[j]) - anchor[j] if there else 0.0
+        square, before = off * off, old * old
+        count[j] += (1.0 if present else 0.0) - (1.0 if there else 0.0)
+        first[j] += off - old
+        second[j] += square - before
+        third[j] += square * off - before * old
+        fourth[j] += square * square - before * before
+
+
+@kernel
+def _renew(values: Array, start: int, day: int, lo: int, state: State) -> None:
+    """Sum the rows before today anew, about today's values."""
+    anchor, count, first, second, third, fourth, largest = state
+    now = values[day, lo : lo + anchor.size]
+    for j in range(now.size):
+        anchor[j] = np.float64(now[j]) if now[j] == now[j] else anchor[j]
+    for sums in (count, first, second, third, fourth):
+        sums[:] = 0.0
+    for past in range(start, day):
+        _add(values[past, lo : lo + anchor.size], state)
+    largest[:] = fourth
 
 
 @kernel
 def _shape(n: float, mean: float, second: float, third: float, fourth: float, what: int) -> float:
-    """Turn the sums of powers into the unbiased skewness or excess kurtosis; both need a spread."""
-    skew = n * math.sqrt(n - 1.0) / (n - 2.0) * third / (second * math.sqrt(second))
-    scale = (n - 1.0) / ((n - 2.0) * (n - 3.0))
-    kurtosis = scale * (n * (n + 1.0) * fourth / (second * second) - 3.0 * (n - 1.0))
-    missing = (n < 3.0 + what) | is_constant(second, mean, n)
-    return np.nan if missing else (skew if what == SKEW else kurtosis)
+    """Turn the sums of powers about the mean into the unbiased skewness or excess kurtosis; both need a spread."""
+    missing = (n < 3.0 + what) | (second <= n * (mean * TINY) ** 2)
+    if what == SKEW:
+        answer = n * math.sqrt(n - 1.0) / (n - 2.0) * third / (second * math.sqrt(second))
+    else:
+        scale = (n - 1.0) / ((n - 2.0) * (n - 3.0))
+        answer = scale * (n * (n + 1.0) * fourth / (second * second) - 3.0 * (n - 1.0))
+    return np.nan if missing else answer
+
+
+@kernel
+def _write(o: Array, state: State, need: int, what: int) -> int:
+    """Write a day, and count the cells where the sums have lost too many digits."""
+    anchor, count, first, second, third, fourth, largest = state
+    lost = 0
+    for j in range(o.size):
+        n = count[j]
+        largest[j] = max(largest[j], fourth[j])
+        m = first[j] / n
+        square = m * m
+        s2 = second[j] - n * square
+        s3 = third[j] - m * (3.0 * second[j] - 2.0 * n * square)
+        s4 = fourth[j] - m * (4.0 * third[j] - m * (6.0 * second[j] - 3.0 * n * square))
+        lost += 1 if s2 * s2 < LOST * n * largest[j] else 0
+        o[j] = finite(_shape(n, anchor[j] + m, s2, s3, s4, what)) if n >= need else NAN
+    return lost
+
+
+@kernel
+def _exact(values: Array, start: int, stop: int, column: int, what: int) -> float:
+    """Compute one window in two passes."""
+    n, mean, second, third, fourth = 0.0, 0.0, 0.0, 0.0, 0.0
+    for past in range(start, stop):
+        if values[past, column] == values[past, column]:
+            n += 1.0
+            mean += np.float64(values[past, column])
+    mean /= n
+    for past in range(start, stop):
+        if values[past, column] == values[past, column]:
+            off = np.float64(values[past, column]) - mean
+            second += off * off
+            third += off * off * off
+            fourth += off * off * off * off
+    return _shape(n, mean, second, third, fourth, what)
+
+
+@kernel
+def _mend(out: Array, values: Array, state: State, window: int, need: int, what: int, lo: int, day: int) -> None:
+    """Compute the cells of a day exactly whose sums have lost too many digits."""
+    _, count, first, second, _, _, largest = state
+    for j in range(count.size):
+        n = count[j]
+        s2 = second[j] - first[j] * first[j] / n
+        if n >= need and s2 * s2 < LOST * n * largest[j]:
+            out[day, lo + j] = finite(_exact(values, max(0, day - window + 1), day + 1, lo + j, what))
 
 
 @kernel
 def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
     """Skewness or excess kurtosis, corrected for bias."""
-    days, names = out.shape[0], hi - lo
-    tails, heads, both = np.zeros((min(window, days) + 1, 5, names)), np.zeros((2, 5, names)), np.zeros((5, names))
-    for day in range(days):
-        place = day % window
-        if place == 0:
-            for back in range(window - 1 if day else -1, -1, -1):
-                _add_powers(values[day - window + back, lo:hi], tails[back + 1], tails[back])
-            heads[:] = 0.0
-        head, o = heads[day % 2], out[day, lo:hi]
-        _add_powers(values[day, lo:hi], heads[(day + 1) % 2], head)
-        _merge_powers(tails[place + 1], head, both)
-        for j in range(names):
-            answer = _shape(both[0, j], both[1, j], both[2, j], both[3, j], both[4, j], what)
-            o[j] = finite(answer) if both[0, j] >= need else NAN
+    state = _fresh(hi - lo)
+    for day in range(out.shape[0]):
+        start, now = max(0, day - window), values[day, lo:hi]
+        if day % (RENEWED * window) == 0:
+            _renew(values, start, day, lo, state)
+        if day >= window:
+            _roll(now, values[start, lo:hi], state)
+        else:
+            _add(now, state)
+        if _write(out[day, lo:hi], state, need, what):
+            _mend(out, values, state, window, need, what, lo, day)
 
 
 def _standard(values: Values) -> Values:
@@ -109,13 +169,13 @@ TS_SKEW = rolling(
     "ts_skew", "ratio",
     Prose("Skewness over the window, corrected for bias as pandas does.", "the {window}-day skewness of {x}",
           "ts_skew(returns, 60)"),
-    rolling_shape, cost=6.0, fixed=(SKEW,), scaling=ODD, nan="A constant window, or fewer than 3 values, gives NaN.",
+    rolling_shape, cost=3.0, fixed=(SKEW,), scaling=ODD, nan="A constant window, or fewer than 3 values, gives NaN.",
     reference=_moment("skew", 3),
 )  # fmt: skip
 TS_KURT = rolling(
     "ts_kurt", "ratio",
     Prose("Excess kurtosis over the window, corrected for bias as pandas does.", "the {window}-day kurtosis of {x}",
           "ts_kurt(returns, 60)"),
-    rolling_shape, cost=6.0, fixed=(KURTOSIS,), scaling=EVEN,
+    rolling_shape, cost=3.0, fixed=(KURTOSIS,), scaling=EVEN,
     nan="A constant window, or fewer than 4 values, gives NaN.", reference=_moment("kurt", 4),
 )  # fmt: skip

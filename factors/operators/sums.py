@@ -29,7 +29,7 @@ def _add(row: Array, sums: Sums, known: Array, more_sums: Sums, more_known: Arra
 
 
 @kernel
-def _finish(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_known: Array, least: float) -> None:
+def _finish(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_known: Array, least: np.float32) -> None:
     """Add today's row to the head and write the sums of head and tail."""
     for j in range(o.size):
         present = row[j] == row[j]
@@ -39,7 +39,7 @@ def _finish(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_kno
 
 
 @kernel
-def _finish_mean(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_known: Array, least: float) -> None:
+def _finish_mean(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_known: Array, least: np.float32) -> None:
     """Add today's row to the head and write the means of head and tail."""
     for j in range(o.size):
         present = row[j] == row[j]

@@ -179,6 +179,40 @@ def test_results_are_the_callers_own() -> None:
     same_bytes(engine.evaluate(["ts_mean(close, 5)", "ts_mean(close, 5)", "close"]), kept)
 
 
+def test_results_may_be_written_to_given_arrays() -> None:
+    engine = Engine(panels.draw(4, 40, 5, "plain"))
+    room = [np.full((40, 5), 7, np.float32) for _ in BATCH]
+    found = engine.evaluate(BATCH, out=room)
+    assert all(one is other for one, other in zip(found, room, strict=True))
+    same_bytes(room, engine.evaluate(BATCH))
+
+
+@pytest.mark.parametrize("wrong", [np.empty((40, 5)), np.empty((5, 40), np.float32).T, np.empty((4, 5), np.float32)])
+def test_given_arrays_must_fit(wrong: NDArray[np.float32]) -> None:
+    engine = Engine(panels.draw(4, 40, 5, "plain"))
+    with pytest.raises(ValueError, match=r"out\[0\]` must be a writeable C-contiguous float32 array"):
+        engine.evaluate(["close"], out=[wrong])
+    with pytest.raises(ValueError, match="0 arrays for 1 expressions"):
+        engine.evaluate(["close"], out=[])
+
+
+@given(seed=st.integers(0, 99), together=st.integers(1, 7))
+@settings(max_examples=10, deadline=None)
+def test_a_stream_gives_the_same_as_a_batch(seed: int, together: int) -> None:
+    engine, trees = Engine(panels.draw(seed, 40, 5, "plain"), cache_bytes=0), drawn(seed, 9)
+    same_bytes(list(engine.stream(iter(trees), together=together)), engine.evaluate(trees))
+
+
+def test_a_stream_reads_no_further_than_it_must() -> None:
+    texts = iter(["close", "open", "ts_meen(close, 5)"])
+    stream = Engine(panels.draw(0, 40, 5, "plain")).stream(texts, together=2)
+    assert next(stream).shape == next(stream).shape == (40, 5)
+    assert next(texts) == "ts_meen(close, 5)"
+    stream = Engine(panels.draw(0, 40, 5, "plain")).stream(["ts_meen(close, 5)"])
+    with pytest.raises(ParseError):
+        next(stream)
+
+
 @pytest.mark.parametrize(("days", "names"), [(1, 1), (1, 5), (4, 1), (0, 3)])
 def test_tiny_panels_are_computed(days: int, names: int) -> None:
     panel = panels.draw(0, days, names, "plain")
