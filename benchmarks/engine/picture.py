@@ -6,6 +6,7 @@ import math
 
 from alphaloom.desk.svg import Scale, element
 
+from .report import lead
 from .result import Result
 
 WIDTH, ROW, LEFT, RIGHT, TOP = 760.0, 26.0, 300.0, 60.0, 64.0
@@ -22,15 +23,16 @@ def bars(result: Result) -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
     if best := result.pair("KunQuant"):
         counts = best.factors
-        words = {"ts": "time-series factors", "cs": "cross-section factors", "all": "all factors"}
-        found += [
-            (f"KunQuant, {counts[group]} {words[group]}", result.best("KunQuant", group))
-            for group in ("ts", "cs", "all")
-        ]
+        words = {
+            "ts": f"{counts['ts']} time-series factors",
+            "cs": f"{counts['cs']} cross-section factors",
+            "all": f"all {counts['all']} factors",
+        }
+        found += [(f"KunQuant, {words[group]}", result.best("KunQuant", group)) for group in words]
         found += [(f"KunQuant, search by {each.kind}, compiling", each.ratio) for each in result.search if each.rival]
     for start in ("numpy+bottleneck", "polars", "pandas"):
         if pair := result.pair(start):
-            found.append((f"{start}, {pair.factors['all']} factors", pair.ratio("all")))
+            found.append((f"{start}, all {pair.factors['all']} factors", pair.ratio("all")))
     return found
 
 
@@ -57,7 +59,7 @@ def draw(result: Result) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height:.0f}" '
         f'width="{WIDTH:.0f}" height="{height:.0f}" role="img">'
     )
-    return "".join([opening, element("title", label), *body, "</svg>\n"])
+    return "".join([opening, element("title", label), element("desc", lead(result)), *body, "</svg>\n"])
 
 
 def _bar(words: str, ratio: float, y: float, scale: Scale) -> list[str]:
