@@ -9,7 +9,7 @@ SMA = rolling(
     "sma", "same",
     Prose("Simple moving average: ts_mean under its market name. Where `SMA(x, n, m)` is written with a third number, "
           "as in the GTJA 191 set and in AlphaAgent, it is the recursive mean with alpha m / n: "
-          "ema(x, 8 * span, min_periods=1, span=2 * n / m - 1).",
+          "ema(x, 16 * n, min_periods=1, span=2 * n / m - 1).",
           "the {window}-day simple moving average of {x}", "close / sma(close, 20)"),
     scaling=LINEAR, definition="ts_mean(x, window, min_periods=min_periods)",
 )  # fmt: skip

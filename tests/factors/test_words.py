@@ -27,6 +27,8 @@ WORDS = {
     "ts_rank(close, 5, ties=first, scaled=unit)": (
         "The rank of the close within its last 5 days (ties first, scaled unit). It is a rank and needs 5 days."
     ),
+    "regress_out(returns, cap, volume)": "Returns less its regression on market value and volume. It is a return and needs 2 days.",
+    "atr(14)": "The 14-day average true range. It is in units of price and needs 15 days.",
     "ts_std(returns, 20, ddof=0)": (
         "The 20-day standard deviation of returns (ddof 0). It is a return and needs 21 days."
     ),
