@@ -45,50 +45,62 @@ def digit_bits(names: int) -> int:
 
 
 @kernel
-def pack(words: Words, row: NDArray[np.floating], member: Members) -> int:
-    """Write the words of the members that are present, in the order of the columns, and count them.
+def pack(words: Words, row: NDArray[np.floating], member: Members) -> tuple[int, int, int]:
+    """Write the words of the members that are present, in the order of the columns.
 
-    Float64 values that meet in one float32 are told apart later.
+    Returns how many there are, and the lowest and highest number. Float64 values that meet in one float32 are told
+    apart later.
     """
-    line = np.empty(row.size, np.float32)
-    bits = line.view(np.uint32)
+    line, present = np.empty(row.size, np.float32), np.empty(row.size, np.bool_)
+    bits, low, high = line.view(np.uint32), np.uint32(0xFFFFFFFF), np.uint32(0)
     for j in range(row.size):
         line[j] = np.float32(row[j]) + ZERO  # minus zero becomes zero
+        present[j] = member[j] & (row[j] == row[j])
+    for j in range(row.size):
+        number = _ordered(bits[j])
+        bits[j] = number
+        low = min(low, number if present[j] else np.uint32(0xFFFFFFFF))
+        high = max(high, number if present[j] else np.uint32(0))
     count = 0
     for j in range(row.size):
-        words[count] = (np.uint64(_ordered(bits[j])) << HALF_WORD) | np.uint64(j)
-        count += 1 if member[j] & (row[j] == row[j]) else 0
-    return count
+        words[count] = (np.uint64(bits[j]) << HALF_WORD) | np.uint64(j)
+        count += 1 if present[j] else 0
+    return count, low, high
 
 
 @kernel
-def _span(words: Words, count: int) -> tuple[int, int]:
-    """Return the lowest number, and how many bits the distance to the highest takes."""
-    low, high = words[0] >> HALF_WORD, words[0] >> HALF_WORD
-    for at in range(1, count):
-        low, high = min(low, words[at] >> HALF_WORD), max(high, words[at] >> HALF_WORD)
-    bits = 0
-    while (high - low) >> np.uint64(bits):
-        bits += 1
-    return low, bits
-
-
-@kernel
-def _pass(out: Words, words: Words, count: int, low: int, shift: int, table: Counts) -> None:
-    """Order words by one digit of their distance from the lowest; equal digits keep their order."""
-    base, down, mask = np.uint64(low), np.uint64(shift), np.uint64(table.size - 1)
-    table[:] = 0
-    for at in range(count):
-        table[(((words[at] >> HALF_WORD) - base) >> down) & mask] += 1
+def _starts(table: Counts) -> None:
+    """Turn how often each digit occurs into where its first word goes."""
     total = 0
     for digit in range(table.size):
         here = table[digit]
         table[digit] = total
         total += here
+
+
+@kernel
+def _two_passes(words: Words, spare: Words, count: int, low: int, shift: int, one: Counts, two: Counts) -> None:
+    """Order words by two digits of their distance from the lowest; equal ones keep their order."""
+    base, mask, size = np.uint64(low) << HALF_WORD, np.uint64(one.size - 1), 0
+    while one.size >> (size + 1):
+        size += 1
+    first, second = HALF_WORD + np.uint64(shift), HALF_WORD + np.uint64(shift + size)
+    one[:] = 0
+    two[:] = 0
     for at in range(count):
-        digit = (((words[at] >> HALF_WORD) - base) >> down) & mask
-        out[table[digit]] = words[at]
-        table[digit] += 1
+        far = words[at] - base
+        one[(far >> first) & mask] += 1
+        two[(far >> second) & mask] += 1
+    _starts(one)
+    _starts(two)
+    for at in range(count):
+        digit = ((words[at] - base) >> first) & mask
+        spare[one[digit]] = words[at]
+        one[digit] += 1
+    for at in range(count):
+        digit = ((spare[at] - base) >> second) & mask
+        words[two[digit]] = spare[at]
+        two[digit] += 1
 
 
 @kernel
@@ -108,19 +120,26 @@ def _insert(words: Words, count: int) -> bool:
 
 
 @kernel
-def sort_words(words: Words, spare: Words, count: int, table: Counts, bits: int) -> None:
-    """Sort the first `count` words; `table` has 1 << `bits` entries."""
-    if count < 2:
-        return
-    low, span = _span(words, count)
+def sort_words(words: Words, spare: Words, count: int, low: int, high: int, tables: Counts) -> None:
+    """Sort the first `count` words, whose numbers lie between two; `tables` has two rows of a power of two."""
+    span, bits = 0, 0
+    while (np.uint64(high) - np.uint64(low)) >> np.uint64(span):
+        span += 1
+    while tables.shape[1] >> (bits + 1):
+        bits += 1
     top = max(span - 2 * bits, 0)
-    _pass(spare, words, count, low, top, table)
-    _pass(words, spare, count, low, top + bits, table)
+    _two_passes(words, spare, count, low, top, tables[0], tables[1])
     if top == 0 or _insert(words, count):
         return
     for shift in range(0, span, 2 * bits):
-        _pass(spare, words, count, low, shift, table)
-        _pass(words, spare, count, low, shift + bits, table)
+        _two_passes(words, spare, count, low, shift, tables[0], tables[1])
+
+
+@kernel
+def room(names: int) -> tuple[Words, Words, Counts]:
+    """Return what sorting the rows of a panel takes: words, spare ones, and tables."""
+    bits = digit_bits(names)
+    return np.empty(names + 1, np.uint64), np.empty(names + 1, np.uint64), np.empty((2, 1 << bits), np.int32)
 
 
 AVERAGE, MIN, MAX, FIRST = 0, 1, 2, 3
@@ -130,9 +149,19 @@ PERCENT, FROM_ZERO, UNIT, COUNT = 0, 1, 2, 3
 @kernel
 def share(twice: float, count: float, scaled: int) -> np.float32:
     """Turn twice a place among some into what was asked for: r / n, (r - 1) / n, (r - 1) / (n - 1), or r."""
-    lowest = 2.0 if (scaled == FROM_ZERO) | (scaled == UNIT) else 0.0
-    among = 1.0 if scaled == COUNT else count - 1.0 if scaled == UNIT else count
-    return finite((twice - lowest) / (2.0 * among))
+    return finite((twice - lowest(scaled)) / (2.0 * among(count, scaled)))
+
+
+@kernel
+def lowest(scaled: int) -> float:
+    """Return twice what is taken off a place."""
+    return 2.0 if (scaled == FROM_ZERO) | (scaled == UNIT) else 0.0
+
+
+@kernel
+def among(count: float, scaled: int) -> float:
+    """Return what a place is divided by."""
+    return 1.0 if scaled == COUNT else count - 1.0 if scaled == UNIT else count
 
 
 @kernel
@@ -146,13 +175,13 @@ def _twice(start: int, end: int, at: int, ties: int) -> float:
 @kernel
 def place(o: Array, words: Words, count: int, ties: int, scaled: int) -> None:
     """Write ranks from sorted words."""
-    start = 0
+    off, factor, start = lowest(scaled), 0.5 / among(float(count), scaled), 0
     while start < count:
-        end = start + 1
-        while end < count and words[end] >> HALF_WORD == words[start] >> HALF_WORD:
+        end, number = start + 1, words[start] >> HALF_WORD
+        while end < count and words[end] >> HALF_WORD == number:
             end += 1
         for at in range(start, end):
-            o[words[at] & LOW_HALF] = share(_twice(start, end, at, ties), count, scaled)
+            o[words[at] & LOW_HALF] = finite((_twice(start, end, at, ties) - off) * factor)
         start = end
 
 
@@ -204,14 +233,12 @@ def _sort_run(run: Columns, row: NDArray[np.floating]) -> None:
 @kernel
 def settle(columns: Columns, tied: Ties, counts: NDArray[np.int64], values: NDArray[np.floating]) -> None:
     """Write the columns of each row in exact order, and mark those that tie with the one before."""
-    names = values.shape[1]
-    bits = digit_bits(names)
-    words, spare, table = np.empty(names + 1, np.uint64), np.empty(names, np.uint64), np.empty(1 << bits, np.int32)
-    member = np.ones(names, np.bool_)
+    words, spare, tables = room(values.shape[1])
+    member = np.ones(values.shape[1], np.bool_)
     for day in range(values.shape[0]):
         line, row, order, tie = words, values[day], columns[day], tied[day]
-        count = pack(words, row, member)
-        sort_words(words, spare, count, table, bits)
+        count, low, high = pack(words, row, member)
+        sort_words(words, spare, count, low, high, tables)
         counts[day] = count
         for at in range(count):
             order[at] = np.int32(line[at] & LOW_HALF)

@@ -10,7 +10,7 @@ import numpy as np
 from ..declare import ORDER, SCALED, TIES, across
 from ..kernels.cells import NAN, Array, Codes, Members
 from ..kernels.kernel_cache import kernel
-from ..kernels.ranking import digit_bits, pack, place, place_buckets, sort_words, split
+from ..kernels.ranking import pack, place, place_buckets, room, sort_words, split
 from ..obvious import Values, places
 from ..signature import Argument, Prose
 from .groups import UNKNOWN_GROUP
@@ -19,12 +19,10 @@ from .groups import UNKNOWN_GROUP
 @kernel
 def rank(out: Array, values: Array, member: Members, ties: int, scaled: int, lo: int, hi: int) -> None:
     """Rank the members of each day."""
-    names = values.shape[1]
-    bits = digit_bits(names)
-    words, spare, table = np.empty(names + 1, np.uint64), np.empty(names, np.uint64), np.empty(1 << bits, np.int32)
+    words, spare, tables = room(values.shape[1])
     for day in range(lo, hi):
-        count = pack(words, values[day], member[day])
-        sort_words(words, spare, count, table, bits)
+        count, low, high = pack(words, values[day], member[day])
+        sort_words(words, spare, count, low, high, tables)
         out[day] = NAN
         place(out[day], words, count, ties, scaled)
 
@@ -32,12 +30,10 @@ def rank(out: Array, values: Array, member: Members, ties: int, scaled: int, lo:
 @kernel
 def quantile_bucket(out: Array, values: Array, member: Members, buckets: int, lo: int, hi: int) -> None:
     """Cut the ranks of each day into buckets 1 to `buckets`."""
-    names = values.shape[1]
-    bits = digit_bits(names)
-    words, spare, table = np.empty(names + 1, np.uint64), np.empty(names, np.uint64), np.empty(1 << bits, np.int32)
+    words, spare, tables = room(values.shape[1])
     for day in range(lo, hi):
-        count = pack(words, values[day], member[day])
-        sort_words(words, spare, count, table, bits)
+        count, low, high = pack(words, values[day], member[day])
+        sort_words(words, spare, count, low, high, tables)
         out[day] = NAN
         place_buckets(out[day], words, count, buckets)
 
@@ -47,13 +43,11 @@ def group_rank(
     out: Array, values: Array, codes: Codes, member: Members, ties: int, scaled: int, lo: int, hi: int
 ) -> None:
     """Rank the members of each group on each day; the row is sorted once and then split."""
-    names = values.shape[1]
-    bits = digit_bits(names)
-    words, spare, table = np.empty(names + 1, np.uint64), np.empty(names, np.uint64), np.empty(1 << bits, np.int32)
+    words, spare, tables = room(values.shape[1])
     starts, grouped = np.empty(max(codes.max(), 0) + 2, np.int64), codes >= 0
     for day in range(lo, hi):
-        count = pack(words, values[day], member[day] & grouped)
-        sort_words(words, spare, count, table, bits)
+        count, low, high = pack(words, values[day], member[day] & grouped)
+        sort_words(words, spare, count, low, high, tables)
         split(words, spare, count, codes, starts)
         out[day] = NAN
         for g in range(starts.size - 1):
