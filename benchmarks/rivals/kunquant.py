@@ -189,13 +189,23 @@ class _Builder:
             self.made[name] = self._make(tree)
         return self.made[name]
 
+    def panel(self, tree: Tree) -> Op:
+        """Make a tree whose values are numbers; its comparisons are masks of bits, not ones and zeros."""
+        made = self.make(tree)
+        return _holds(made) if tree[0] in TRUTH else made
+
+    def condition(self, kind: str, place: int, tree: Tree) -> Op:
+        """Make an argument of an operator: a mask where it takes one, else numbers."""
+        takes_mask = kind in ("and", "or", "not", "ts_count") or (kind == "where" and place == 0)
+        return self.make(tree) if takes_mask else self.panel(tree)
+
     def _make(self, tree: Tree) -> Op:
         kind, numbers = tree[0], tree[1]
         if kind in ("field", "group"):
             return self.inputs.setdefault(numbers, op.Input(numbers))
         if kind == "number":
             return _number(numbers)
-        args = [self.make(each) for each in tree[2:]]
+        args = [self.condition(kind, place, each) for place, each in enumerate(tree[2:])]
         if kind == "clip":
             return ops.Max(ops.Min(args[0], _number(numbers["high"])), _number(numbers["low"]))
         if kind in PLAIN:
@@ -251,7 +261,7 @@ class KunQuant:
         graph, builder = op.Builder(), _Builder()
         with graph:
             for place, tree in enumerate(trees):
-                op.Output(builder.make(tree), f"out{place}")
+                op.Output(builder.panel(tree), f"out{place}")
         config = driver.KunCompilerConfig(
             input_layout="TS", output_layout="TS", blocking_len=self.lanes, options=dict(self.options),
             allow_unaligned=bool(self.shape[1] % self.lanes),
