@@ -152,13 +152,15 @@ def lead(result: Result) -> str:
         return "KunQuant was not run: nothing is said about the lead."
     gap = best.other["all"] - best.own["all"]
     ranks = _rank_seconds(result, best)
-    series = best.other["ts"] - best.own["ts"]
+    series, ahead = best.other["ts"] - best.own["ts"], result.best("KunQuant", "ts")
     text = (
         f"All {best.factors['all']} factors take KunQuant {result.best('KunQuant', 'all'):.1f} times the CPU seconds of"
-        f" alphaloom, its compiling not counted; of those that it takes longer, {100 * ranks / gap:.0f} % go into its"
-        f" cross-sectional ranks and {100 * series / gap:.0f} % into the time-series factors, where alphaloom leads"
-        f" {result.best('KunQuant', 'ts'):.1f} times."
+        f" alphaloom, its compiling not counted; {100 * ranks / gap:.0f} % of the difference are its cross-sectional ranks"
     )
+    if ahead > 1:
+        text += f" and {100 * series / gap:.0f} % the time-series factors, where alphaloom leads {ahead:.1f} times."
+    else:
+        text += f"; on time-series factors alone alphaloom does not lead ({ahead:.1f} times)."
     if result.search and result.search[0].rival:
         shares = [each.rival["batch"][0] / sum(each.rival["batch"]) for each in result.search]
         text += (

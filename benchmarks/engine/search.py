@@ -15,9 +15,10 @@ from .measure import Lab
 from .own import tree_of
 
 BATCH = 20
-SINGLES = 4
+SINGLES = 3
 """Children that a compiling engine is given one by one; each costs it about a second."""
-CACHE = 8 << 30
+CACHE = 1 << 30
+"""Bytes of subtrees that alphaloom may keep: all of the parents' at 1260 x 500, the dearest at 2520 x 1000."""
 SMALL = 8
 
 
@@ -127,8 +128,8 @@ class SearchCost:
 
     @property
     def ratio(self) -> float:
-        """Return the rival's batch, compiling included, over alphaloom's with the cache."""
-        return sum(self.rival["batch"]) / self.own["cached"]
+        """Return the rival's batch, compiling included, over alphaloom's, with the cache or without it, as is better."""
+        return sum(self.rival["batch"]) / min(self.own["cached"], self.own["batch"])
 
 
 def search_cost(lab: Lab, brood: Brood, parents: Sequence[Expression], rival: Contender | None) -> SearchCost:
