@@ -2,38 +2,85 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .engine import Engine
+from .kernels.kernel_cache import folder, processor
 from .node import Node, call, field_node, group
 from .operators import OPERATORS
 from .ranks import rank_rows, row_rank_correlation
 from .signature import Argument
+from .workers import usable_cores
 
 if TYPE_CHECKING:
     from ..market.panel import Panel
 
 
 def warm_up(progress: Callable[[str], None] | None = None) -> None:
-    """Compile the kernels, or load them where an earlier process has compiled them.
+    """Compile every kernel that an earlier process has not compiled yet; on two cores, with a second process.
 
-    They are kept on disk in the user's cache folder (or `NUMBA_CACHE_DIR`); where nothing can be written they last as
-    long as the process.
+    Machine code is kept on disk in the user's cache folder (or `NUMBA_CACHE_DIR`), and loaded when a formula first needs
+    it; where nothing can be written it lasts as long as the process.
 
     Parameters
     ----------
     progress : callable, optional
-        Called with a line after each step: ``compiled 12 of 63``.
+        Called with a line after each step: ``compiled 12 of 63``. Not called where all is there already.
     """
+    complete = Path(folder()) / "complete.txt"
+    if _noted(complete):
+        return
     steps = list(_steps())
-    for done, step in enumerate(steps, start=1):
-        step()
-        if progress is not None:
-            progress(f"compiled {done} of {len(steps)}")
+    second = _second_process() if usable_cores() > 1 else None
+    try:
+        for done, step in enumerate((*steps[0::2], *steps[1::2]), start=1):
+            if done == len(steps[0::2]) + 1 and second is not None:
+                second.wait()
+            step()
+            if progress is not None:
+                progress(f"compiled {done} of {len(steps)}")
+    finally:
+        if second is not None:
+            second.kill()
+            second.wait()
+    with contextlib.suppress(OSError):
+        _note(complete)
+
+
+def _noted(complete: Path) -> bool:
+    """Tell whether every kernel has been compiled for this processor, numba and Python."""
+    try:
+        return processor() in complete.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+
+
+def _note(complete: Path) -> None:
+    """Put down that every kernel has been compiled; only where machine code was kept."""
+    if complete.parent.is_dir():
+        with complete.open("a", encoding="utf-8") as lines:
+            lines.write(processor() + "\n")
+
+
+def _second_process() -> subprocess.Popen[bytes] | None:
+    """Start a process that compiles the other half of the kernels; if it fails, this one does them all."""
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError:
+        return None
 
 
 def _steps() -> Iterator[Callable[[], object]]:
@@ -69,3 +116,8 @@ def _smallest_panel() -> Panel:
     values = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     fields = {name: values for name in ("open", "high", "low", "close", "volume")}
     return Panel.build(dates, ("A", "B"), fields, groups={"group": ("a", "b")})
+
+
+if __name__ == "__main__":
+    for each in list(_steps())[1::2]:
+        each()

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,7 +19,7 @@ _COMPILING = threading.RLock()
 
 
 @functools.cache
-def _folder() -> str:
+def folder() -> str:
     """Return where machine code is kept: a folder named after the state of every source that kernels come from.
 
     Numba looks only at the file of the kernel itself: with a helper or a constant changed in another file it would
@@ -31,6 +32,18 @@ def _folder() -> str:
     sources = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
     digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:16]
     return str(Path(config.CACHE_DIR or user_cache_path("alphaloom")) / "kernels" / digest)
+
+
+def processor() -> str:
+    """Return what machine code depends on beside its sources: the processor and its features, numba and Python."""
+    import sys
+
+    import numba
+
+    binding: Any = import_module("llvmlite.binding")
+    features = hashlib.sha256(binding.get_host_cpu_features().flatten().encode()).hexdigest()[:16]
+    version = ".".join(map(str, sys.version_info[:3]))
+    return f"{binding.get_host_cpu_name()} {features} numba {numba.__version__} python {version}"
 
 
 class Kernel:
@@ -76,7 +89,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
 
     compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
     config: Any = numba.config
-    theirs, config.CACHE_DIR = config.CACHE_DIR, _folder()
+    theirs, config.CACHE_DIR = config.CACHE_DIR, folder()
     try:
         compiled.enable_caching()
         _forgive_full_disk(compiled)

@@ -45,7 +45,7 @@ def digit_bits(names: int) -> int:
 
 
 @kernel
-def pack(words: Words, row: NDArray[np.floating], member: Members) -> tuple[int, int, int]:
+def pack(words: Words, row: NDArray[np.floating], member: Members) -> tuple[int, np.uint32, np.uint32]:
     """Write the words of the members that are present, in the order of the columns.
 
     Returns how many there are, and the lowest and highest number. Float64 values that meet in one float32 are told
@@ -79,7 +79,7 @@ def _starts(table: Counts) -> None:
 
 
 @kernel
-def _two_passes(words: Words, spare: Words, count: int, low: int, shift: int, one: Counts, two: Counts) -> None:
+def _two_passes(words: Words, spare: Words, count: int, low: np.uint32, shift: int, one: Counts, two: Counts) -> None:
     """Order words by two digits of their distance from the lowest; equal ones keep their order."""
     base, mask, size = np.uint64(low) << HALF_WORD, np.uint64(one.size - 1), 0
     while one.size >> (size + 1):
@@ -120,7 +120,7 @@ def _insert(words: Words, count: int) -> bool:
 
 
 @kernel
-def sort_words(words: Words, spare: Words, count: int, low: int, high: int, tables: Counts) -> None:
+def sort_words(words: Words, spare: Words, count: int, low: np.uint32, high: np.uint32, tables: Counts) -> None:
     """Sort the first `count` words, whose numbers lie between two; `tables` has two rows of a power of two."""
     span, bits = 0, 0
     while (np.uint64(high) - np.uint64(low)) >> np.uint64(span):

@@ -39,7 +39,9 @@ def _finish(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_kno
 
 
 @kernel
-def _finish_mean(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_known: Array, least: np.float32) -> None:
+def _finish_mean(
+    o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_known: Array, least: np.float32
+) -> None:
     """Add today's row to the head and write the means of head and tail."""
     for j in range(o.size):
         present = row[j] == row[j]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from alphaloom.factors import warmup
 from alphaloom.factors.engine import Engine
 from alphaloom.factors.errors import PanelLacksField, ParseError
 from alphaloom.factors.expression import Expression
@@ -15,7 +18,6 @@ from alphaloom.factors.node import Node, call, field_node, number, walk
 from alphaloom.factors.operators import OPERATORS
 from alphaloom.factors.parse import parse
 from alphaloom.factors.sample import sample
-from alphaloom.factors.warmup import warm_up
 from alphaloom.market import Panel
 
 from . import panels, reference
@@ -277,8 +279,22 @@ def test_the_cache_stays_under_its_budget() -> None:
     assert engine.cached_bytes > 0
 
 
-def test_warming_up_tells_how_far_it_is() -> None:
+def test_warming_up_tells_how_far_it_is_and_is_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warmup, "folder", lambda: str(tmp_path))
+    monkeypatch.setattr(warmup, "usable_cores", lambda: 1)
     lines: list[str] = []
-    warm_up(lines.append)
+    warmup.warm_up(lines.append)
     assert lines[0].startswith("compiled 1 of ")
     assert lines[-1] == f"compiled {len(lines)} of {len(lines)}"
+    warmup.warm_up(lines.append)
+    assert lines[-1] == f"compiled {len(lines)} of {len(lines)}"
+
+
+def test_where_nothing_can_be_kept_warming_up_is_not_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warmup, "folder", lambda: str(tmp_path / "nowhere"))
+    monkeypatch.setattr(warmup, "usable_cores", lambda: 1)
+    monkeypatch.setattr(warmup, "_steps", lambda: iter([lambda: None]))
+    lines: list[str] = []
+    warmup.warm_up(lines.append)
+    warmup.warm_up(lines.append)
+    assert lines == ["compiled 1 of 1"] * 2
