@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .engine import Engine
     from .planting import PlantSettings, draw_plants, planted_market
     from .ranks import RowOrder, order_rows, rank_rows, row_rank_correlation
-    from .sample import sample
+    from .sampling import sample
     from .source import MarketSettings
     from .warmup import warm_up
 
@@ -37,7 +37,7 @@ HEAVY = {
     "planted_market": "planting",
     "rank_rows": "ranks",
     "row_rank_correlation": "ranks",
-    "sample": "sample",
+    "sample": "sampling",
     "warm_up": "warmup",
 }
 """Names that are imported when they are first used, and their modules."""

@@ -21,7 +21,7 @@ from .node import Node, walk
 from .operators import OPERATORS
 from .parse import parse
 from .ranks import RowOrder, order_rows, row_rank_correlation
-from .sample import Grammar, sample
+from .sampling import Grammar, sample
 
 TRIAL_DAYS, TRIAL_NAMES = 400, 120
 """Size of the small market on which a candidate is tried."""

@@ -9,7 +9,7 @@ from ..errors import FactorError
 from ..node import walk
 from ..operators import OPERATORS
 from ..parse import parse
-from ..sample import WINDOWS
+from ..sampling import WINDOWS
 from ..types import unit_of
 from .level import Column, Levels
 from .production import Vocabulary, productions

@@ -17,7 +17,7 @@ import numpy as np
 from alphaloom.factors import OPERATORS, explain, parse, sample
 from alphaloom.factors.decoding import decoding_grammar
 from alphaloom.factors.handbook import page
-from alphaloom.factors.sample import Grammar
+from alphaloom.factors.sampling import Grammar
 from tests.factors import panels, test_kernels
 
 operator = OPERATORS["ts_streak"]

@@ -17,7 +17,7 @@ from alphaloom.factors.expression import Expression
 from alphaloom.factors.node import Node, call, field_node, number, walk
 from alphaloom.factors.operators import OPERATORS
 from alphaloom.factors.parse import parse
-from alphaloom.factors.sample import sample
+from alphaloom.factors.sampling import sample
 from alphaloom.market import Panel
 
 from . import panels, reference

@@ -14,7 +14,7 @@ from alphaloom.factors.dialects import NAMES, dialect_named, translate, write_fo
 from alphaloom.factors.dialects.exporter import Exported
 from alphaloom.factors.dialects.rule import kind_of
 from alphaloom.factors.dialects.surface import rules_of
-from alphaloom.factors.sample import Grammar
+from alphaloom.factors.sampling import Grammar
 from alphaloom.factors.types import forgiven, unit_of
 
 FOREIGN = [name for name in NAMES if name != "alphaloom"]
