@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from .node import Node
 from .operators import OPERATORS, parameters
 from .plan import Across, Columns, Plan, cost, how
 from .store import Store
-from .tiles import Layout
+from .tiles import TOGETHER, Layout
 from .workers import Workers
 
 SMALL = 1 << 16
@@ -99,7 +100,7 @@ class _OnTiles:
         self._slots: dict[Node, int] = {}
         self._free: list[int] = []
         self._temporary = 0
-        self._calls: list[Callable[[list[Array], int], None]] = []
+        self._calls: list[Callable[[_Views, int], None]] = []
         self._compile(stage)
 
     def _compile(self, stage: Columns) -> None:
@@ -155,8 +156,9 @@ class _OnTiles:
             spare = scratch.take(thread, self._temporary, layout.days * layout.width)
             arrays = [each[:size].reshape(layout.days, hi - lo) for each in spare]
             arrays += [self._bound_tile(node, tile) for node in reversed(self._bound)]
+            views = _Views(arrays, [_joined(array, TOGETHER) for array in arrays])
             for call in self._calls:
-                call(arrays, lo)
+                call(views, lo)
 
         self._run._workers.share(layout.count, one, alone=self._run._alone)
 
@@ -164,28 +166,54 @@ class _OnTiles:
         """Return a tile's part of a stored value, of a column, or of a number."""
         lo, hi = self._layout.columns(tile)
         if node.op == "number":
-            return self._run._store.number(node)[:, : hi - lo]
+            return self._run._store.number(node)[:, : (hi - lo) * (TOGETHER if self._layout.days > 1 else 1)]
         if node.op == "panel":
             return np.repeat(self._run._store.number(node.args[0])[:, : hi - lo], self._layout.days, axis=0)
         return self._layout.tile(self._run._alive[node], tile)
 
 
-def _emitted(out: Array, slot: int, member: Members, arrays: list[Array], first: int) -> None:
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """The slots of one tile, as they are, and with some rows taken for one: see `_joined`."""
+
+    tiles: list[Array]
+    joined: list[tuple[Array, Array]]
+
+
+def _joined(tile: Array, together: int) -> tuple[Array, Array]:
+    """Return a tile with some rows taken for one, and the rows that are left over.
+
+    What looks at one cell at a time does not care where a row ends, and long rows cost less than many short ones. A
+    number is one row already.
+    """
+    days, names = tile.shape
+    if days == 1:
+        return tile, tile[:, : max(names // together, 1)]
+    whole = days - days % together
+    return tile[:whole].reshape(whole // together, names * together), tile[whole:]
+
+
+def _emitted(out: Array, slot: int, member: Members, views: _Views, first: int) -> None:
     """Write a slot to its columns of a result."""
-    emit(out, arrays[slot], member, 0, first)
+    emit(out, views.tiles[slot], member, 0, first)
 
 
-def _call(node: Node, out: int, reads: list[int]) -> Callable[[list[Array], int], None]:
+def _call(node: Node, out: int, reads: list[int]) -> Callable[[_Views, int], None]:
     """Bind a kernel to its slots and numbers; slots below 0 count from the end of the list."""
     compute = how(node)
     sweep, rest = compute.sweep, (*numbers(node), *compute.fixed)
     order = reads[::-1] if compute.swapped else reads
 
-    def run(arrays: list[Array], _: int) -> None:
-        target = arrays[out]
-        sweep(target, *[arrays[slot] for slot in order], *rest, 0, target.shape[0 if compute.by_rows else 1])
+    def by_time(views: _Views, _: int) -> None:
+        target = views.tiles[out]
+        sweep(target, *[views.tiles[slot] for slot in order], *rest, 0, target.shape[1])
 
-    return run
+    def by_cell(views: _Views, _: int) -> None:
+        for part in (0, 1):
+            target = views.joined[out][part]
+            sweep(target, *[views.joined[slot][part] for slot in order], *rest, 0, target.shape[0])
+
+    return by_cell if compute.by_rows else by_time
 
 
 class _OnRows:
@@ -232,5 +260,5 @@ class _OnRows:
         if node.op == "group":
             return self._run._store.codes(node)
         if node.op == "number":
-            return np.repeat(self._run._store.number(node), rows, axis=0)
+            return np.repeat(self._run._store.number(node)[:, : self._layout.names], rows, axis=0)
         return blocks[node]

@@ -11,7 +11,7 @@ from .errors import FactorError, PanelLacksField, nearest
 from .kernels.cells import Array, Codes
 from .kernels.moves import Flat
 from .node import Node
-from .tiles import Layout
+from .tiles import TOGETHER, Layout
 
 if TYPE_CHECKING:
     from ..market.panel import Panel
@@ -34,8 +34,8 @@ class Store:
         self._codes: dict[str, Codes] = {}
 
     def number(self, node: Node) -> Array:
-        """Return a number as a row that serves every day, as wide as the widest tile or the panel."""
-        width = max(self.layout.width, self.layout.names)
+        """Return a number as a row that serves every day: as wide as the panel, or as some rows of a tile."""
+        width = max(TOGETHER * self.layout.width, self.layout.names)
         return _narrow(np.full((1, width), node.value, np.float64))
 
     def flat(self, node: Node) -> Flat:

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from .kernels.cells import Array
 
-TILE_BYTES = 1 << 21
-"""Small enough for a dozen tiles to share the third cache, wide enough for the loop over the columns to pay."""
+TILE_BYTES = 3 << 20
+"""Small enough for some tiles to share the third cache, wide enough for the loop over the columns to pay."""
 LANES = 16
+TOGETHER = 16
+"""Rows of a tile that an operator on single cells takes for one."""
 NARROWEST = 64
 """Columns below which the loop over the days costs more than the cells."""
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from alphaloom.factors import Engine, Expression, Node, parse, render
 
 from ..rivals.wire import Array, Tree, load, serve
@@ -51,6 +53,8 @@ class Own:
         )
         self.stream = bool(settings.get("stream", False))
         self.ready: dict[str, list[Expression]] = {}
+        self.room: dict[str, list[Array]] = {}
+        """Where results are written, made once: KunQuant is given its own in the same way."""
 
     def unable(self, tree: Tree) -> str:
         """Say nothing: the formulas are its own."""
@@ -59,6 +63,8 @@ class Own:
     def prepare(self, key: str, trees: Sequence[Tree]) -> Any:
         """Read the formulas."""
         self.ready[key] = [parse(text_of(tree)) for tree in trees]
+        if not self.stream:
+            self.room[key] = [np.empty(self.engine.panel.universe.shape, np.float32) for _ in trees]
 
     def run(self, key: str) -> list[Array]:
         """Compute them."""
@@ -66,7 +72,7 @@ class Own:
             for _ in self.engine.stream(self.ready[key]):
                 continue
             return []
-        return list(self.engine.evaluate(self.ready[key]))
+        return self.engine.evaluate(self.ready[key], out=self.room[key])
 
 
 if __name__ == "__main__":

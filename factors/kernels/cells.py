@@ -14,6 +14,8 @@ from .kernel_cache import kernel
 Array = NDArray[np.float32]
 Sums = NDArray[np.float64]
 Members = NDArray[np.bool_]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
 Codes = NDArray[np.int16]
 
 NAN = np.float32(np.nan)
@@ -42,3 +44,22 @@ def finite(value: float | np.float32) -> np.float32:
 def is_constant(squares: float, mean: float, count: float) -> bool:
     """Tell whether a sum of squared deviations is rounding noise around its mean."""
     return squares <= count * (mean * TINY) ** 2
+
+
+@kernel
+def no_flags(cells: int) -> Flags:
+    """Return flags for some cells, none set; their number is made a multiple of eight."""
+    return np.zeros((cells + 7) // 8 * 8, np.bool_)
+
+
+@kernel
+def flagged(flags: Flags, places: Places) -> int:
+    """Write the places of the flags that are set, and count them; eight are looked at at a time."""
+    words, found = flags.view(np.uint64), 0
+    for k in range(words.size):
+        if words[k] != 0:
+            for j in range(8 * k, 8 * k + 8):
+                if flags[j]:
+                    places[found] = j
+                    found += 1
+    return found

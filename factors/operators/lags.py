@@ -11,38 +11,39 @@ from ..signature import Prose
 
 
 @kernel
+def _shifted(out: Array, values: Array, window: int) -> tuple[Array, Array, Array]:
+    """Return results, values of today and values of then, as long rows side by side; results without a then are missing.
+
+    The engine hands over whole tiles, so a look back of some rows is a shift of the tile read as one row.
+    """
+    shift = min(window, out.shape[0]) * out.shape[1]
+    o, v = out.reshape(out.size), values.reshape(out.size)
+    o[:shift] = NAN
+    return o[shift:], v[shift:], v[: v.size - shift]
+
+
+@kernel
 def delay(out: Array, values: Array, window: int, lo: int, hi: int) -> None:
     """Take the value of `window` rows ago."""
-    for day in range(out.shape[0]):
-        o, then = out[day, lo:hi], values[max(day - window, 0), lo:hi]
-        for j in range(o.size):
-            o[j] = then[j] if day >= window else NAN
+    o, _, then = _shifted(out, values, window)
+    for at in range(o.size):
+        o[at] = then[at]
 
 
 @kernel
 def delta(out: Array, values: Array, window: int, lo: int, hi: int) -> None:
     """Subtract the value of `window` rows ago."""
-    for day in range(out.shape[0]):
-        o = out[day, lo:hi]
-        if day < window:
-            o[:] = NAN
-            continue
-        now, then = values[day, lo:hi], values[day - window, lo:hi]
-        for j in range(o.size):
-            o[j] = finite(now[j] - then[j])
+    o, now, then = _shifted(out, values, window)
+    for at in range(o.size):
+        o[at] = finite(now[at] - then[at])
 
 
 @kernel
 def ts_returns(out: Array, values: Array, window: int, lo: int, hi: int) -> None:
     """Divide by the value of `window` rows ago, less one; from zero it is missing."""
-    for day in range(out.shape[0]):
-        o = out[day, lo:hi]
-        if day < window:
-            o[:] = NAN
-            continue
-        now, then = values[day, lo:hi], values[day - window, lo:hi]
-        for j in range(o.size):
-            o[j] = finite(np.float64(now[j]) / np.float64(then[j]) - 1.0)
+    o, now, then = _shifted(out, values, window)
+    for at in range(o.size):
+        o[at] = finite(np.float64(now[at]) / np.float64(then[at]) - 1.0)
 
 
 DELAY = lag(

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ..declare import DDOF, rolling
-from ..kernels.cells import NAN, TINY, Array, Sums, finite
+from ..kernels.cells import NAN, TINY, Array, Flags, Places, Sums, finite, flagged, no_flags
 from ..kernels.kernel_cache import kernel
 from ..obvious import correlation, covariance, line
 from ..signature import Prose
@@ -123,30 +123,32 @@ def _relation(
 
 
 @kernel
-def _write_correlation(o: Array, state: State, need: int) -> int:
-    """Write a day, and count the cells where the sums have lost too many digits."""
+def _write_correlation(o: Array, state: State, doubt: Flags, need: int) -> int:
+    """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor_x, anchor_y, count, sx, sy, xx, yy, xy, most_x, most_y = state
     lost = 0
     for j in range(o.size):
         n = count[j]
         most_x[j], most_y[j] = max(most_x[j], xx[j]), max(most_y[j], yy[j])
         vx, vy, c = n * xx[j] - sx[j] * sx[j], n * yy[j] - sy[j] * sy[j], n * xy[j] - sx[j] * sy[j]
-        lost += 1 if (vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]) else 0
+        doubt[j] = (n >= need) & ((vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]))
+        lost += 1 if doubt[j] else 0
         answer = _correlation(n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j], vx, vy, c)
         o[j] = np.float32(answer) if n >= need else NAN
     return lost
 
 
 @kernel
-def _write_relation(o: Array, x: Array, y: Array, state: State, need: int, ddof: int, what: int) -> int:
-    """Write a day, and count the cells where the sums have lost too many digits."""
+def _write_relation(o: Array, x: Array, y: Array, state: State, doubt: Flags, need: int, ddof: int, what: int) -> int:
+    """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor_x, anchor_y, count, sx, sy, xx, yy, xy, most_x, most_y = state
     lost = 0
     for j in range(o.size):
         n = count[j]
         most_x[j], most_y[j] = max(most_x[j], xx[j]), max(most_y[j], yy[j])
         vx, vy, c = n * xx[j] - sx[j] * sx[j], n * yy[j] - sy[j] * sy[j], n * xy[j] - sx[j] * sy[j]
-        lost += 1 if (vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]) else 0
+        doubt[j] = (n >= need) & ((vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]))
+        lost += 1 if doubt[j] else 0
         total_x, total_y = n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j]
         answer = _relation(n, total_x, total_y, vx, c, np.float64(x[j]), np.float64(y[j]), ddof, what)
         o[j] = finite(answer) if n >= need else NAN
@@ -155,21 +157,16 @@ def _write_relation(o: Array, x: Array, y: Array, state: State, need: int, ddof:
 
 @kernel
 def _mend(
-    out: Array, x: Array, y: Array, window: int, need: int, ddof: int, what: int, lo: int, day: int, state: State
+    out: Array, x: Array, y: Array, window: int, ddof: int, what: int, lo: int, day: int, doubt: Flags, places: Places
 ) -> None:
-    """Compute the cells of a day exactly whose sums have lost too many digits."""
-    _, _, count, sum_x, sum_y, xx, yy, _, most_x, most_y = state
-    for j in range(count.size):
-        n = count[j]
-        flat_x = n * xx[j] - sum_x[j] * sum_x[j] < LOST * n * most_x[j]
-        flat_y = n * yy[j] - sum_y[j] * sum_y[j] < LOST * n * most_y[j]
-        if n >= need and (flat_x or flat_y):
-            n, sx, sy, vx, vy, c = _exact(x, y, max(0, day - window + 1), day + 1, lo + j)
-            now_x, now_y = np.float64(x[day, lo + j]), np.float64(y[day, lo + j])
-            if what == CORRELATION:
-                out[day, lo + j] = finite(_correlation(sx, sy, vx, vy, c))
-            else:
-                out[day, lo + j] = finite(_relation(n, sx, sy, vx, c, now_x, now_y, ddof, what))
+    """Compute the flagged cells of a day exactly."""
+    for at in range(flagged(doubt, places)):
+        j = lo + places[at]
+        n, sx, sy, vx, vy, c = _exact(x, y, max(0, day - window + 1), day + 1, j)
+        if what == CORRELATION:
+            out[day, j] = finite(_correlation(sx, sy, vx, vy, c))
+        else:
+            out[day, j] = finite(_relation(n, sx, sy, vx, c, np.float64(x[day, j]), np.float64(y[day, j]), ddof, what))
 
 
 @kernel
@@ -177,7 +174,7 @@ def rolling_pair(
     out: Array, x: Array, y: Array, window: int, need: int, ddof: int, what: int, lo: int, hi: int
 ) -> None:
     """Correlation or covariance of x and y, or the line of y on x: its slope, today's residual, its level at 0."""
-    state = _fresh(hi - lo)
+    state, doubt, places = _fresh(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         first, now_x, now_y, o = max(0, day - window), x[day, lo:hi], y[day, lo:hi], out[day, lo:hi]
         if day % (RENEWED * window) == 0:
@@ -187,11 +184,11 @@ def rolling_pair(
         else:
             _add(now_x, now_y, state)
         if what == CORRELATION:
-            lost = _write_correlation(o, state, need)
+            lost = _write_correlation(o, state, doubt, need)
         else:
-            lost = _write_relation(o, now_x, now_y, state, need, ddof, what)
+            lost = _write_relation(o, now_x, now_y, state, doubt, need, ddof, what)
         if lost:
-            _mend(out, x, y, window, need, ddof, what, lo, day, state)
+            _mend(out, x, y, window, ddof, what, lo, day, doubt, places)
 
 
 BOTH = "Rows where both are present count."

@@ -27,17 +27,29 @@ def _step(now: np.float32, then: np.float32, below: np.float32, equal: np.float3
 def _climb(
     steps: Array, now: Array, values: Array, first: int, stop: int, lo: int, below: np.float32, equal: np.float32
 ) -> None:
-    """Add the steps of some earlier rows, four at a time: each time the sums are read and written once."""
-    hi, fours = lo + now.size, stop - (stop - first) % 4
-    for past in range(first, fours, 4):
+    """Add the steps of some earlier rows, eight at a time: each time the sums are read and written once."""
+    hi, past = lo + now.size, first
+    while past + 8 <= stop:
+        a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
+        e, f, g, h = values[past + 4, lo:hi], values[past + 5, lo:hi], values[past + 6, lo:hi], values[past + 7, lo:hi]
+        for j in range(now.size):
+            one = _step(now[j], a[j], below, equal) + _step(now[j], b[j], below, equal)
+            two = _step(now[j], c[j], below, equal) + _step(now[j], d[j], below, equal)
+            three = _step(now[j], e[j], below, equal) + _step(now[j], f[j], below, equal)
+            four = _step(now[j], g[j], below, equal) + _step(now[j], h[j], below, equal)
+            steps[j] += (one + two) + (three + four)
+        past += 8
+    while past + 4 <= stop:
         a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
         for j in range(now.size):
             two = _step(now[j], a[j], below, equal) + _step(now[j], b[j], below, equal)
             steps[j] += two + _step(now[j], c[j], below, equal) + _step(now[j], d[j], below, equal)
-    for past in range(fours, stop):
+        past += 4
+    while past < stop:
         a = values[past, lo:hi]
         for j in range(now.size):
             steps[j] += _step(now[j], a[j], below, equal)
+        past += 1
 
 
 @kernel

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..declare import EVEN, ODD, rolling
-from ..kernels.cells import NAN, TINY, Array, Sums, finite
+from ..kernels.cells import NAN, TINY, Array, Flags, Places, Sums, finite, flagged, no_flags
 from ..kernels.kernel_cache import kernel
 from ..obvious import Values, constant, present
 from ..signature import Prose
@@ -84,8 +84,8 @@ def _shape(n: float, mean: float, second: float, third: float, fourth: float, wh
 
 
 @kernel
-def _write(o: Array, state: State, need: int, what: int) -> int:
-    """Write a day, and count the cells where the sums have lost too many digits."""
+def _write(o: Array, state: State, doubt: Flags, need: int, what: int) -> int:
+    """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor, count, first, second, third, fourth, largest = state
     lost = 0
     for j in range(o.size):
@@ -96,7 +96,8 @@ def _write(o: Array, state: State, need: int, what: int) -> int:
         s2 = second[j] - n * square
         s3 = third[j] - m * (3.0 * second[j] - 2.0 * n * square)
         s4 = fourth[j] - m * (4.0 * third[j] - m * (6.0 * second[j] - 3.0 * n * square))
-        lost += 1 if s2 * s2 < LOST * n * largest[j] else 0
+        doubt[j] = (n >= need) & (s2 * s2 < LOST * n * largest[j])
+        lost += 1 if doubt[j] else 0
         o[j] = finite(_shape(n, anchor[j] + m, s2, s3, s4, what)) if n >= need else NAN
     return lost
 
@@ -120,20 +121,17 @@ def _exact(values: Array, start: int, stop: int, column: int, what: int) -> floa
 
 
 @kernel
-def _mend(out: Array, values: Array, state: State, window: int, need: int, what: int, lo: int, day: int) -> None:
-    """Compute the cells of a day exactly whose sums have lost too many digits."""
-    _, count, first, second, _, _, largest = state
-    for j in range(count.size):
-        n = count[j]
-        s2 = second[j] - first[j] * first[j] / n
-        if n >= need and s2 * s2 < LOST * n * largest[j]:
-            out[day, lo + j] = finite(_exact(values, max(0, day - window + 1), day + 1, lo + j, what))
+def _mend(out: Array, values: Array, window: int, what: int, lo: int, day: int, doubt: Flags, places: Places) -> None:
+    """Compute the flagged cells of a day exactly."""
+    for at in range(flagged(doubt, places)):
+        j = lo + places[at]
+        out[day, j] = finite(_exact(values, max(0, day - window + 1), day + 1, j, what))
 
 
 @kernel
 def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
     """Skewness or excess kurtosis, corrected for bias."""
-    state = _fresh(hi - lo)
+    state, doubt, places = _fresh(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         start, now = max(0, day - window), values[day, lo:hi]
         if day % (RENEWED * window) == 0:
@@ -142,8 +140,8 @@ def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, 
             _roll(now, values[start, lo:hi], state)
         else:
             _add(now, state)
-        if _write(out[day, lo:hi], state, need, what):
-            _mend(out, values, state, window, need, what, lo, day)
+        if _write(out[day, lo:hi], state, doubt, need, what):
+            _mend(out, values, window, what, lo, day, doubt, places)
 
 
 def _standard(values: Values) -> Values:

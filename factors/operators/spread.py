@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ..declare import ABSOLUTE, DDOF, ODD, SQUARE, rolling
-from ..kernels.cells import NAN, TINY, Array, Sums, finite
+from ..kernels.cells import NAN, TINY, Array, Flags, Places, Sums, finite, flagged, no_flags
 from ..kernels.kernel_cache import kernel
 from ..obvious import present, score, variance
 from ..signature import Prose
@@ -104,30 +104,32 @@ def _score(value: np.float32, n: float, total: float, scatter: float, ddof: int)
 
 
 @kernel
-def _write_spread(o: Array, state: State, need: int, ddof: int, what: int) -> int:
-    """Write a day, and count the cells where the sums have lost too many digits."""
+def _write_spread(o: Array, state: State, doubt: Flags, need: int, ddof: int, what: int) -> int:
+    """Write a day, and flag and count the cells where the sums have lost too many digits."""
     _, count, total, squares, largest = state
     lost = 0
     for j in range(o.size):
         n = count[j]
         largest[j] = max(largest[j], squares[j])
         scatter = n * squares[j] - total[j] * total[j]
-        lost += 1 if scatter < LOST * n * largest[j] else 0
+        doubt[j] = (n >= need) & (scatter < LOST * n * largest[j])
+        lost += 1 if doubt[j] else 0
         answer = _spread(n, max(scatter, 0.0), ddof, what)
         o[j] = finite(answer) if n >= need else NAN
     return lost
 
 
 @kernel
-def _write_score(o: Array, now: Array, state: State, need: int, ddof: int) -> int:
-    """Write a day, and count the cells where the sums have lost too many digits."""
+def _write_score(o: Array, now: Array, state: State, doubt: Flags, need: int, ddof: int) -> int:
+    """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor, count, total, squares, largest = state
     lost = 0
     for j in range(o.size):
         n = count[j]
         largest[j] = max(largest[j], squares[j])
         scatter = n * squares[j] - total[j] * total[j]
-        lost += 1 if scatter < LOST * n * largest[j] else 0
+        doubt[j] = (n >= need) & (scatter < LOST * n * largest[j])
+        lost += 1 if doubt[j] else 0
         answer = _score(now[j], n, n * anchor[j] + total[j], scatter, ddof)
         o[j] = finite(answer) if n >= need else NAN
     return lost
@@ -135,23 +137,21 @@ def _write_score(o: Array, now: Array, state: State, need: int, ddof: int) -> in
 
 @kernel
 def _mend(
-    out: Array, values: Array, state: State, window: int, need: int, ddof: int, what: int, lo: int, day: int
+    out: Array, values: Array, window: int, ddof: int, what: int, lo: int, day: int, doubt: Flags, places: Places
 ) -> None:
-    """Compute the cells of a day exactly whose sums have lost too many digits."""
-    _, count, sums, squares, largest = state
-    for j in range(count.size):
-        if count[j] * squares[j] - sums[j] * sums[j] < LOST * count[j] * largest[j] and count[j] >= need:
-            n, total, scatter = _exact(values, max(0, day - window + 1), day + 1, lo + j)
-            score = what == SCORE
-            out[day, lo + j] = finite(
-                _score(values[day, lo + j], n, total, scatter, ddof) if score else _spread(n, scatter, ddof, what)
-            )
+    """Compute the flagged cells of a day exactly."""
+    for at in range(flagged(doubt, places)):
+        j = lo + places[at]
+        n, total, scatter = _exact(values, max(0, day - window + 1), day + 1, j)
+        score = what == SCORE
+        answer = _score(values[day, j], n, total, scatter, ddof) if score else _spread(n, scatter, ddof, what)
+        out[day, j] = finite(answer)
 
 
 @kernel
 def rolling_spread(out: Array, values: Array, window: int, need: int, ddof: int, what: int, lo: int, hi: int) -> None:
     """Variance, standard deviation, or distance from the mean in standard deviations."""
-    state = fresh(hi - lo)
+    state, doubt, places = fresh(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         first, now, o = max(0, day - window), values[day, lo:hi], out[day, lo:hi]
         if day % (RENEWED * window) == 0:
@@ -160,8 +160,12 @@ def rolling_spread(out: Array, values: Array, window: int, need: int, ddof: int,
             _roll(now, values[first, lo:hi], state)
         else:
             _add(now, state)
-        if _write_score(o, now, state, need, ddof) if what == SCORE else _write_spread(o, state, need, ddof, what):
-            _mend(out, values, state, window, need, ddof, what, lo, day)
+        if (
+            _write_score(o, now, state, doubt, need, ddof)
+            if what == SCORE
+            else _write_spread(o, state, doubt, need, ddof, what)
+        ):
+            _mend(out, values, window, ddof, what, lo, day, doubt, places)
 
 
 TS_STD = rolling(

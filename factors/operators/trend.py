@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..declare import EVEN, LINEAR, rolling
-from ..kernels.cells import NAN, Array, Sums, finite, is_constant
+from ..kernels.cells import NAN, Array, Flags, Places, Sums, finite, flagged, is_constant, no_flags
 from ..kernels.kernel_cache import kernel
 from ..obvious import clock, correlation, line
 from ..signature import Prose
@@ -69,15 +69,16 @@ def _line(off: float, when: float, n: float, mv: float, mt: float, tt: float, vv
 
 
 @kernel
-def _write(o: Array, now: Array, when: float, state: State, need: int, what: int) -> int:
-    """Write a day, and count the cells where the sums have lost too many digits."""
+def _write(o: Array, now: Array, when: float, state: State, doubt: Flags, need: int, what: int) -> int:
+    """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor, count, time, times, total, squares, products, largest = state
     lost = 0
     for j in range(o.size):
         n, st, sv = count[j], time[j], total[j]
         largest[j] = max(largest[j], squares[j])
         tt, vv, tv = n * times[j] - st * st, n * squares[j] - sv * sv, n * products[j] - st * sv
-        lost += 1 if vv < LOST * n * largest[j] else 0
+        doubt[j] = (n >= need) & (vv < LOST * n * largest[j])
+        lost += 1 if doubt[j] else 0
         off, mean = np.float64(now[j]) - anchor[j], anchor[j] + sv / n
         answer = _line(off, when, n, sv / n, st / n, tt, vv, tv, what)
         flat = (what == R_SQUARED) & is_constant(vv / n, mean, n)
@@ -108,19 +109,18 @@ def _exact(values: Array, first: int, day: int, column: int, what: int) -> float
 
 
 @kernel
-def _mend(out: Array, values: Array, state: State, window: int, need: int, what: int, lo: int, day: int) -> None:
-    """Compute the cells of a day exactly whose sums have lost too many digits."""
-    _, count, _, _, total, squares, _, largest = state
-    for j in range(count.size):
-        n = count[j]
-        if n * squares[j] - total[j] * total[j] < LOST * n * largest[j] and n >= need:
-            out[day, lo + j] = finite(_exact(values, max(0, day - window + 1), day, lo + j, what))
+def _mend(out: Array, values: Array, window: int, what: int, lo: int, day: int, doubt: Flags, places: Places) -> None:
+    """Compute the flagged cells of a day exactly."""
+    for at in range(flagged(doubt, places)):
+        j = lo + places[at]
+        out[day, j] = finite(_exact(values, max(0, day - window + 1), day, j, what))
 
 
 @kernel
 def rolling_trend(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
     """Slope, today's residual, or R squared of the line of the values on the number of the row."""
     state, since = _fresh(hi - lo), 0
+    doubt, places = no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         first, now = max(0, day - window), values[day, lo:hi]
         if day % (RENEWED * window) == 0:
@@ -129,8 +129,8 @@ def rolling_trend(out: Array, values: Array, window: int, need: int, what: int, 
         if day >= window:
             _slide(values[first, lo:hi], float(first - since), -1.0, state)
         _slide(now, float(day - since), 1.0, state)
-        if _write(out[day, lo:hi], now, float(day - since), state, need, what):
-            _mend(out, values, state, window, need, what, lo, day)
+        if _write(out[day, lo:hi], now, float(day - since), state, doubt, need, what):
+            _mend(out, values, window, what, lo, day, doubt, places)
 
 
 TS_SLOPE = rolling(
