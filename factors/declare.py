@@ -58,7 +58,7 @@ SCALED = choice("scaled", "percent zero unit count")
 
 def cell(
     name: str, takes: str, unit: str, prose: Prose, sweep: Callable[..., None] | None = None, *numbers: Argument,
-    cost: float = 1.0, fixed: tuple[float, ...] = (), swapped: bool = False, family: str = "elementwise",
+    cost: float = 0.2, fixed: tuple[float, ...] = (), swapped: bool = False, family: str = "elementwise",
     **more: Unpack[Traits],
 ) -> Operator:  # fmt: skip
     """Declare an operator that looks at one cell at a time."""
@@ -75,7 +75,7 @@ def logic(
 
 
 def lag(
-    name: str, unit: str, prose: Prose, sweep: Callable[..., None], *, cost: float = 1.0, interval: str = "lag",
+    name: str, unit: str, prose: Prose, sweep: Callable[..., None], *, cost: float = 0.2, interval: str = "lag",
     window: Argument = WINDOW, **more: Unpack[Traits],
 ) -> Operator:  # fmt: skip
     """Declare an operator that looks at two rows, or one, a fixed distance away."""

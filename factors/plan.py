@@ -16,8 +16,10 @@ from .node import Node
 from .operators import OPERATORS
 from .signature import Compute
 
-WORTH_KEEPING = 1.0
+WORTH_KEEPING = 0.8
 """Nanoseconds a cell from which on an operator's values are kept for later batches: cheaper ones are computed again."""
+CHEAP = 0.8
+"""Nanoseconds a cell up to which a whole subtree is computed again by a later stage: storing and reading it costs as much."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class Plan:
     ----------
     stages : list of Stage
         In the order of computing.
-    stored : set of Node
-        Operator nodes whose values outlive their tile: read by a later stage, at hand already, or worth keeping.
+    stored : dict of int to set of Node
+        For each stage the operator nodes whose values outlive their tile: read by a later stage, or worth keeping.
     known : list of Node
         Operator nodes whose values are at hand.
     leaves : list of Node
@@ -66,7 +68,7 @@ class Plan:
     """
 
     stages: list[Stage]
-    stored: set[Node]
+    stored: dict[int, set[Node]]
     known: list[Node]
     leaves: list[Node]
     done_with: dict[int, list[Node]]
@@ -94,7 +96,7 @@ def lay_out(trees: Sequence[Node], at_hand: Callable[[Node], bool], *, keeps: bo
     walked = _Walk(at_hand)
     for root in roots:
         walked.visit(root)
-    stages = list(_stages(walked, roots))
+    stages = _with_cheap_ones_again(list(_stages(walked, roots)))
     return _stored(walked, stages, keeps)
 
 
@@ -144,21 +146,47 @@ def _stages(walked: _Walk, roots: Sequence[Node]) -> Iterator[Stage]:
         yield stage
 
 
+def _with_cheap_ones_again(stages: list[Stage]) -> list[Stage]:
+    """Let each stage on tiles compute again what is cheap and was computed by an earlier one."""
+    made: set[Node] = set()
+    for stage in stages:
+        if isinstance(stage, Across):
+            made.add(stage.step)
+            continue
+        steps: dict[Node, None] = {}
+        for node in stage.steps:
+            _again(node.args, made, steps)
+            steps[node] = None
+        made.update(stage.steps)
+        stage.steps[:] = steps
+    return stages
+
+
+def _again(args: Sequence[Node], made: set[Node], steps: dict[Node, None]) -> None:
+    """Put down those arguments of a step that an earlier stage made and that are cheap to make again."""
+    for arg in args:
+        if arg in made and arg not in steps and not how(arg).across and cost(arg) <= CHEAP:
+            _again(arg.args, made, steps)
+            steps[arg] = None
+
+
 def _stored(walked: _Walk, stages: list[Stage], keeps: bool) -> Plan:
-    """Find which values outlive their stage, and until when."""
+    """Find which values outlive their stage, and until when; a value made twice has two lives."""
     made: dict[Node, int] = dict.fromkeys(walked.known, -1)
-    last: dict[Node, int] = {}
+    last: dict[tuple[Node, int], int] = {}
     for at, stage in enumerate(stages):
         steps = stage.steps if isinstance(stage, Columns) else [stage.step]
-        for node in steps:
-            made[node] = at
-            last.update((arg, at) for arg in node.args if arg in made and made[arg] != at)
-            if keeps and how(node).cost >= WORTH_KEEPING:
-                last.setdefault(node, at)
-        if isinstance(stage, Columns):
-            last.update((node, at) for node in stage.results if node in made and made[node] != at)
+        results = stage.results if isinstance(stage, Columns) else {}
+        made.update(dict.fromkeys(steps, at))
+        read = [*(arg for node in steps for arg in node.args), *results]
+        last.update({(node, made[node]): at for node in read if node in made and made[node] != at})
+        if keeps:
+            for node in steps:
+                if how(node).cost >= WORTH_KEEPING:
+                    last.setdefault((node, at), at)
+    stored: dict[int, set[Node]] = {}
     done_with: dict[int, list[Node]] = {}
-    for node, at in last.items():
+    for (node, born), at in last.items():
+        stored.setdefault(born, set()).add(node)
         done_with.setdefault(at, []).append(node)
-    stored = {*last, *walked.known}
     return Plan(stages, stored, walked.known, walked.leaves, done_with)

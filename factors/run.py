@@ -46,10 +46,11 @@ class Run:
         self._gather_leaves()
         self._results = results
         for at, stage in enumerate(self._plan.stages):
+            stored = self._plan.stored.get(at, set())
             if isinstance(stage, Columns):
-                _OnTiles(self, stage).run()
+                _OnTiles(self, stage, stored).run()
             else:
-                _OnRows(self, stage).run()
+                _OnRows(self, stage, stored).run()
             for node in self._plan.done_with.get(at, ()):
                 self._release(node)
 
@@ -93,8 +94,9 @@ class _OnTiles:
     stored value, a column, or a number.
     """
 
-    def __init__(self, run: Run, stage: Columns) -> None:
+    def __init__(self, run: Run, stage: Columns, stored: set[Node]) -> None:
         self._run = run
+        self._stored = stored
         self._layout: Layout = run._store.layout
         self._bound: list[Node] = []
         self._slots: dict[Node, int] = {}
@@ -132,7 +134,7 @@ class _OnTiles:
 
     def _out(self, node: Node) -> int:
         """Return a slot for a new value."""
-        if node in self._run._plan.stored:
+        if node in self._stored:
             self._run._new(node)
             return self._slot(node, single_row=False)
         if self._free:
@@ -219,11 +221,11 @@ def _call(node: Node, out: int, reads: list[int]) -> Callable[[_Views, int], Non
 class _OnRows:
     """One step across the names, on a few whole rows at a time."""
 
-    def __init__(self, run: Run, stage: Across) -> None:
+    def __init__(self, run: Run, stage: Across, stored: set[Node]) -> None:
         self._run = run
         self._stage = stage
         self._layout: Layout = run._store.layout
-        self._flat = run._new(stage.step) if stage.step in run._plan.stored else None
+        self._flat = run._new(stage.step) if stage.step in stored else None
 
     def run(self) -> None:
         """Take every block of rows through the kernel."""

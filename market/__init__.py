@@ -1,11 +1,30 @@
-"""Prices as they were known that day: panels from files, and a synthetic market whose truth is stated."""
+"""Prices as they were known that day: panels from files, and a synthetic market whose truth is stated.
+
+What reads files (pyarrow) and what simulates (scipy) is imported when it is first used, so that a panel stays light.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .errors import Finding, MarketError, PanelError
-from .load import PanelSource, load_panel
 from .panel import Panel
-from .synthetic import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
+
+if TYPE_CHECKING:
+    from .load import PanelSource, load_panel
+    from .synthetic import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
+
+HEAVY = {
+    "Plant": "synthetic",
+    "PlantedAlpha": "synthetic",
+    "PanelSource": "load",
+    "SyntheticConfig": "synthetic",
+    "SyntheticMarket": "synthetic",
+    "load_panel": "load",
+    "simulate": "synthetic",
+}
+"""Names that are imported when they are first used, and their modules."""
 
 __all__ = [
     "Finding",
@@ -20,3 +39,12 @@ __all__ = [
     "load_panel",
     "simulate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what reads or simulates when it is first used."""
+    if name in HEAVY:
+        value = getattr(import_module(f".{HEAVY[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -105,17 +105,17 @@ SINCE = "The oldest wins a tie; with `counted=position` its place in the window,
 
 TS_MAX = rolling(
     "ts_max", "same", Prose("Largest value of the window.", "the {window}-day high of {x}", "ts_max(high, 20)"),
-    rolling_extreme, cost=1.0, fixed=(1, 0), scaling=MIRROR, mirror="ts_min", reference=lambda x, **_: np.nanmax(x),
+    rolling_extreme, cost=0.8, fixed=(1, 0), scaling=MIRROR, mirror="ts_min", reference=lambda x, **_: np.nanmax(x),
 )  # fmt: skip
 TS_MIN = rolling(
     "ts_min", "same", Prose("Smallest value of the window.", "the {window}-day low of {x}", "ts_min(low, 20)"),
-    rolling_extreme, cost=1.0, fixed=(-1, 0), scaling=MIRROR, mirror="ts_max", reference=lambda x, **_: np.nanmin(x),
+    rolling_extreme, cost=0.8, fixed=(-1, 0), scaling=MIRROR, mirror="ts_max", reference=lambda x, **_: np.nanmin(x),
 )  # fmt: skip
 TS_DRAWDOWN = rolling(
     "ts_drawdown", "quotient_self",
     Prose("Fall from the highest value of the window: x / ts_max(x, window) - 1.",
           "the fall of {x} from its {window}-day high", "ts_drawdown(close, 60)"),
-    rolling_extreme, cost=1.0, fixed=(1, 1), scaling=ORDER,
+    rolling_extreme, cost=0.8, fixed=(1, 1), scaling=ORDER,
     nan="Today's value must be present; a highest value of 0 gives NaN.",
     reference=lambda x, **_: np.divide(x[-1], np.nanmax(x)) - 1,
 )  # fmt: skip
@@ -123,13 +123,13 @@ TS_ARGMAX = rolling(
     "ts_argmax", "number",
     Prose("Bars since the largest value of the window, 0 for today.",
           "the number of days since the {window}-day high of {x}", "ts_argmax(high, 20)"),
-    rolling_place, COUNTED, cost=1.5, fixed=(1,), scaling=ORDER, mirror="ts_argmin", nan=SINCE,
+    rolling_place, COUNTED, cost=1.2, fixed=(1,), scaling=ORDER, mirror="ts_argmin", nan=SINCE,
     reference=lambda x, counted, **_: _since(x, np.nanmax(x), counted),
 )  # fmt: skip
 TS_ARGMIN = rolling(
     "ts_argmin", "number",
     Prose("Bars since the smallest value of the window, 0 for today.",
           "the number of days since the {window}-day low of {x}", "ts_argmin(low, 20)"),
-    rolling_place, COUNTED, cost=1.5, fixed=(-1,), scaling=ORDER, mirror="ts_argmax", nan=SINCE,
+    rolling_place, COUNTED, cost=1.2, fixed=(-1,), scaling=ORDER, mirror="ts_argmax", nan=SINCE,
     reference=lambda x, counted, **_: _since(x, np.nanmin(x), counted),
 )  # fmt: skip

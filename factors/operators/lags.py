@@ -48,16 +48,16 @@ def ts_returns(out: Array, values: Array, window: int, lo: int, hi: int) -> None
 
 DELAY = lag(
     "delay", "same", Prose("x as it was `window` rows ago.", "{x} of {window} days ago", "delay(close, 5)"), delay,
-    cost=0.5, interval="shift", window=BACK, scaling=LINEAR, nan="A value that was missing then is NaN now.",
+    cost=0.1, interval="shift", window=BACK, scaling=LINEAR, nan="A value that was missing then is NaN now.",
     reference=lambda x, **_: x[0],
 )  # fmt: skip
 DELTA = lag(
     "delta", "same", Prose("x minus x of `window` rows ago.", "the {window}-day change of {x}", "delta(close, 5)"), delta,
-    cost=0.7, scaling=LINEAR, nan="Both ends must be present.", reference=lambda x, **_: x[-1] - x[0],
+    cost=0.15, scaling=LINEAR, nan="Both ends must be present.", reference=lambda x, **_: x[-1] - x[0],
 )  # fmt: skip
 TS_RETURNS = lag(
     "ts_returns", "return",
     Prose("x over x of `window` rows ago, minus 1.", "the {window}-day return of {x}", "ts_returns(close, 5)"),
-    ts_returns, cost=0.8, scaling=EVEN, nan="Both ends must be present; an earlier value of 0 gives NaN.",
+    ts_returns, cost=0.3, scaling=EVEN, nan="Both ends must be present; an earlier value of 0 gives NaN.",
     reference=lambda x, **_: x[-1] / x[0] - 1,
 )  # fmt: skip

@@ -197,20 +197,20 @@ TS_CORR = rolling(
     "ts_corr", "ratio",
     Prose("Pearson correlation of x and y over the window.", "the {window}-day correlation of {x} with {y}",
           "ts_corr(returns, volume, 20)"),
-    rolling_pair, takes="x y", cost=5.0, fixed=(1, CORRELATION), scaling=("odd", "odd"), symmetric=True,
+    rolling_pair, takes="x y", cost=2.7, fixed=(1, CORRELATION), scaling=("odd", "odd"), symmetric=True,
     nan=BOTH + " A constant one, by a relative test, gives NaN.", reference=lambda x, y, **_: correlation(x, y),
 )  # fmt: skip
 TS_COV = rolling(
     "ts_cov", "product",
     Prose("Covariance of x and y over the window.", "the {window}-day covariance of {x} with {y}",
           "ts_cov(returns, volume, 20)"),
-    rolling_pair, DDOF, takes="x y", cost=5.0, fixed=(COVARIANCE,), scaling=("linear", "linear"), symmetric=True,
+    rolling_pair, DDOF, takes="x y", cost=2.7, fixed=(COVARIANCE,), scaling=("linear", "linear"), symmetric=True,
     nan=BOTH, reference=lambda x, y, ddof, **_: covariance(x, y, ddof),
 )  # fmt: skip
 TS_BETA = rolling(
     "ts_beta", "quotient",
     Prose("Slope of the least-squares line of y on x over the window.", "the {window}-day slope of {y} on {x}",
           "ts_beta(returns, delay(returns, 1), 20)"),
-    rolling_pair, takes="y x", cost=5.0, fixed=(1, SLOPE), swapped=True, scaling=("linear", "inverse"),
+    rolling_pair, takes="y x", cost=2.7, fixed=(1, SLOPE), swapped=True, scaling=("linear", "inverse"),
     nan=BOTH + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[0],
 )  # fmt: skip

@@ -171,20 +171,20 @@ def rolling_spread(out: Array, values: Array, window: int, need: int, ddof: int,
 TS_STD = rolling(
     "ts_std", "same",
     Prose("Standard deviation over the window.", "the {window}-day standard deviation of {x}", "ts_std(returns, 20)"),
-    rolling_spread, DDOF, cost=2.5, fixed=(DEVIATION,), scaling=ABSOLUTE,
+    rolling_spread, DDOF, cost=1.6, fixed=(DEVIATION,), scaling=ABSOLUTE,
     reference=lambda x, ddof, **_: math.sqrt(variance(present(x), ddof)),
 )  # fmt: skip
 TS_VAR = rolling(
     "ts_var", "square",
     Prose("Variance over the window.", "the {window}-day variance of {x}", "ts_var(returns, 20)"),
-    rolling_spread, DDOF, cost=2.5, fixed=(VARIANCE,), scaling=SQUARE,
+    rolling_spread, DDOF, cost=1.6, fixed=(VARIANCE,), scaling=SQUARE,
     reference=lambda x, ddof, **_: variance(present(x), ddof),
 )  # fmt: skip
 TS_ZSCORE = rolling(
     "ts_zscore", "ratio",
     Prose("Today's value less the mean of the window, over its standard deviation.",
           "how many {window}-day standard deviations {x} is from its mean", "ts_zscore(volume, 20)"),
-    rolling_spread, DDOF, cost=2.5, fixed=(SCORE,), scaling=ODD,
+    rolling_spread, DDOF, cost=1.6, fixed=(SCORE,), scaling=ODD,
     nan="Today's value must be present; a constant window gives NaN.",
     reference=lambda x, ddof, **_: score(x[-1], present(x), ddof),
 )  # fmt: skip

@@ -124,17 +124,17 @@ def rolling_product(out: Array, values: Array, window: int, need: int, lo: int, 
 
 TS_SUM = rolling(
     "ts_sum", "same", Prose("Sum over the window.", "the {window}-day sum of {x}", "ts_sum(volume, 20)"), rolling_sum,
-    cost=1.5, fixed=(SUM,), scaling=LINEAR, reference=lambda x, **_: np.nansum(x),
+    cost=0.8, fixed=(SUM,), scaling=LINEAR, reference=lambda x, **_: np.nansum(x),
 )  # fmt: skip
 TS_MEAN = rolling(
     "ts_mean", "same", Prose("Mean over the window.", "the {window}-day mean of {x}", "ts_mean(returns, 20)"),
-    rolling_sum, cost=1.5, fixed=(MEAN,), scaling=LINEAR, reference=lambda x, **_: np.nanmean(x),
+    rolling_sum, cost=0.8, fixed=(MEAN,), scaling=LINEAR, reference=lambda x, **_: np.nanmean(x),
 )  # fmt: skip
 TS_COUNT = rolling(
     "ts_count", "number",
     Prose("Number of rows of the window on which the condition held.",
           "the number of the last {window} days on which {condition}", "ts_count(close > open, 20)"),
-    rolling_count, takes="condition?", cost=1.0, reference=lambda x, **_: (present(x) != 0).sum(),
+    rolling_count, takes="condition?", cost=0.3, reference=lambda x, **_: (present(x) != 0).sum(),
 )  # fmt: skip
 TS_PRODUCT = rolling(
     "ts_product", "pure",

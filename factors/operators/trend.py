@@ -137,19 +137,19 @@ TS_SLOPE = rolling(
     "ts_slope", "same",
     Prose("Slope of the least-squares line of x on time over the window, per day.",
           "the slope of the {window}-day trend of {x}", "ts_slope(close, 20)"),
-    rolling_trend, cost=3.0, fixed=(SLOPE,), scaling=LINEAR, reference=lambda x, **_: line(x, clock(x))[0],
+    rolling_trend, cost=2.7, fixed=(SLOPE,), scaling=LINEAR, reference=lambda x, **_: line(x, clock(x))[0],
 )  # fmt: skip
 TS_RESIDUAL = rolling(
     "ts_residual", "same",
     Prose("Today's distance from the least-squares line of x on time over the window.",
           "how far {x} is above its {window}-day trend", "ts_residual(close, 20)"),
-    rolling_trend, cost=3.0, fixed=(RESIDUAL,), scaling=LINEAR, nan="Today's value must be present.",
+    rolling_trend, cost=2.7, fixed=(RESIDUAL,), scaling=LINEAR, nan="Today's value must be present.",
     reference=lambda x, **_: x[-1] - line(x, clock(x))[1] - line(x, clock(x))[0] * clock(x)[-1],
 )  # fmt: skip
 TS_RSQUARE = rolling(
     "ts_rsquare", "ratio",
     Prose("R squared of the least-squares line of x on time over the window.",
           "how well a straight line fits the last {window} days of {x}", "ts_rsquare(close, 20)"),
-    rolling_trend, cost=3.0, fixed=(R_SQUARED,), scaling=EVEN, nan="A constant window gives NaN.",
+    rolling_trend, cost=2.7, fixed=(R_SQUARED,), scaling=EVEN, nan="A constant window gives NaN.",
     reference=lambda x, **_: correlation(x, clock(x)) ** 2,
 )  # fmt: skip
