@@ -35,7 +35,8 @@ class Panel:
     fields : Mapping[str, NDArray[np.float64]]
         One array `[T, N]` a field, row = day, NaN where there is no value. Always open, high, low, close (price
         units), volume (shares) and returns (decimal, close over the close of the panel's day before, minus one; NaN if
-        either is missing). Arrays are C-contiguous and read-only.
+        either is missing). Arrays are C-contiguous and read-only. A field that is given as float32 stays float32, which
+        halves its memory: all that the factor engine reads of it.
     universe : NDArray[np.bool_]
         `[T, N]`: the name was a member that day and has data. Point in time: no day knows a later one.
     groups : Mapping[str, NDArray[np.int16]]
@@ -63,7 +64,7 @@ class Panel:
         keep = object.__setattr__
         keep(self, "dates", _frozen(self.dates, "datetime64[D]"))
         keep(self, "universe", _frozen(self.universe, np.bool_))
-        fields = {name: _frozen(self.fields[name], np.float64) for name in sorted(self.fields)}
+        fields = {name: _frozen(self.fields[name], _width(self.fields[name])) for name in sorted(self.fields)}
         keep(self, "fields", MappingProxyType(fields))
         keep(self, "groups", MappingProxyType({k: _frozen(self.groups[k], np.int16) for k in sorted(self.groups)}))
         keep(self, "group_labels", MappingProxyType({k: tuple(self.group_labels.get(k, ())) for k in self.groups}))
@@ -137,7 +138,7 @@ class Panel:
         _absorb(state, "dates", self.dates.astype("<i8"))
         _absorb(state, "symbols", "\0".join(self.symbols).encode())
         for name, values in self.fields.items():
-            _absorb(state, f"field {name}", values)
+            _absorb(state, f"field {name}", values.astype(np.float64, copy=False))
         _absorb(state, "universe", self.universe)
         for name, codes in self.groups.items():
             _absorb(state, f"group {name}", codes)
@@ -190,6 +191,11 @@ def encode_labels(labels: Sequence[str]) -> tuple[NDArray[np.int16], tuple[str, 
     words = tuple(sorted({label for label in labels if label}))
     number = {word: code for code, word in enumerate(words)}
     return np.array([number.get(label, UNKNOWN_GROUP) for label in labels], dtype=np.int16), words
+
+
+def _width(values: NDArray[Any]) -> type[np.floating]:
+    """Return the type that a field is held in."""
+    return np.float32 if np.asarray(values).dtype == np.float32 else np.float64
 
 
 def _frozen(values: NDArray[Any], dtype: str | type[np.generic]) -> NDArray[Any]:

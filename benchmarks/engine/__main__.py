@@ -60,7 +60,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 def chosen(options: argparse.Namespace) -> tuple[list[Contender], dict[str, str]]:
     """Return the rivals that run, and why the others do not."""
     wanted = [each.strip() for each in options.rivals.split(",") if each.strip()]
-    rivals = [each for each in RIVALS if not wanted or any(each.name.lower().startswith(name.lower()) for name in wanted)]
+    rivals = [
+        each for each in RIVALS if not wanted or any(each.name.lower().startswith(name.lower()) for name in wanted)
+    ]
     skipped = {each.name: why for each in rivals if (why := missing(each, options.environments))}
     return [each for each in rivals if each.name not in skipped], skipped
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,7 @@ def store(columns: Columns, folder: Path) -> None:
 def panel(columns: Columns) -> Panel:
     """Make alphaloom's panel of the columns; every cell is in the universe, so no engine is spared a cell."""
     days, names = columns["close"].shape
-    fields = {name: values.astype(np.float64) for name, values in columns.items() if name != "sector"}
+    fields: Any = {name: values for name, values in columns.items() if name != "sector"}
     return Panel(
         dates=np.arange(days).astype("datetime64[D]"),
         symbols=tuple(f"N{place:05d}" for place in range(names)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,3 +111,11 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         Panel.build(panel.dates, panel.symbols, {name: panel.fields[name] for name in FIELDS if name != "volume"})
     with pytest.raises(PanelError, match="these rows are not in the panel"):
         panel.rows(2, 9)
+
+
+def test_a_field_given_as_float32_stays_so_and_does_not_change_the_digest() -> None:
+    wide: Any = {name: np.asarray(values, np.float32).astype(np.float64) for name, values in make().fields.items()}
+    narrow: Any = {name: values.astype(np.float32) for name, values in wide.items()}
+    one, other = replace(make(), fields=wide), replace(make(), fields=narrow)
+    assert {values.dtype for values in other.fields.values()} == {np.dtype(np.float32)}
+    assert one.digest == other.digest
