@@ -53,6 +53,7 @@ class Contender:
 
 
 NUMPY = "numpy==2.4.6"
+PANDAS = ("pandas==3.0.3", NUMPY)
 KUNQUANT = ("KunQuant==0.1.12", NUMPY)
 OWN = Contender("alphaloom", "benchmarks.engine.own")
 STREAMED = Contender("alphaloom, streamed", OWN.module, settings={"stream": True})
@@ -62,9 +63,11 @@ RIVALS: tuple[Contender, ...] = (
     Contender("KunQuant 16 wide", "benchmarks.rivals.kunquant", KUNQUANT, {"lanes": 16}, needs="g++"),
     Contender("numpy+bottleneck", "benchmarks.rivals.bottleneck_numpy", ("Bottleneck==1.6.0", NUMPY)),
     Contender("polars", "benchmarks.rivals.polars_frame", ("polars==2.1.0", NUMPY)),
-    Contender("pandas", "benchmarks.rivals.pandas_reference", ("pandas==3.0.3", NUMPY), shares=False),
+    Contender("pandas", "benchmarks.rivals.pandas_reference", PANDAS, shares=False),
+    Contender("pandas with numpy", "benchmarks.rivals.pandas_reference", PANDAS, {"lags": True}, shares=False),
 )
-REFERENCE = "pandas"
+REFERENCE = "pandas with numpy"
+"""The faster of the two: where values are compared, not times."""
 SKIPPED = {
     "polars_ta with expr_codegen": "generates code for minutes for sixty formulas; polars itself is run instead",
     "Qlib": "reads its own binary store of one stock a file and has no cross-section in its expressions",

@@ -1,8 +1,13 @@
-"""Formulas as a user of pandas writes them, in float64, nothing shared: the values that the others are compared with."""
+"""Formulas as a user of pandas writes them, in float64, nothing shared: the values that the others are compared with.
+
+What pandas has no method for is written with `rolling(...).apply`, as its users do; with the setting `lags` it is computed
+by numpy, one pass for each lag, which is faster.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +48,37 @@ def _rank(x: Array) -> Array:
     return pd.DataFrame(x).rank(axis=1, pct=True).to_numpy(copy=False)
 
 
+def _applied(function: Callable[[Array], float]) -> Callable[[Array, int], Array]:
+    """Return the function that calls another one on every window."""
+
+    def compute(x: Array, window: int) -> Array:
+        return pd.DataFrame(x).rolling(window).apply(function, raw=True).to_numpy(copy=False)
+
+    return compute
+
+
+def _line(window: Array) -> tuple[float, float, float]:
+    """Return slope, today's residual and R squared of the line on time."""
+    days = np.arange(len(window)) - (len(window) - 1) / 2
+    off = window - window.mean()
+    slope = (days @ off) / (days @ days)
+    return slope, off[-1] - slope * days[-1], slope**2 * (days @ days) / (off @ off)
+
+
+def _decayed(window: Array) -> float:
+    weights = np.arange(1, len(window) + 1)
+    return float(window @ weights / weights.sum())
+
+
+APPLIED: Table = {
+    "ts_argmax": _applied(lambda window: float(len(window) - 1 - window.argmax())),
+    "ts_argmin": _applied(lambda window: float(len(window) - 1 - window.argmin())),
+    "ts_product": _applied(np.prod),
+    "ts_slope": _applied(lambda window: _line(window)[0]),
+    "ts_residual": _applied(lambda window: _line(window)[1]),
+    "ts_rsquare": _applied(lambda window: _line(window)[2]),
+    "decay_linear": _applied(_decayed),
+}
 TABLE: Table = {
     "ts_sum": _rolling("sum"),
     "ts_mean": _rolling("mean"),
@@ -74,7 +110,7 @@ def make(data: Path, settings: dict[str, Any]) -> Interpreter:
     """Read the columns as float64."""
     warnings.simplefilter("ignore")
     columns = {name: values.astype(np.float64) for name, values in load(data).items()}
-    return Interpreter(columns, TABLE, shared=False)
+    return Interpreter(columns, TABLE if settings.get("lags") else {**TABLE, **APPLIED}, shared=False)
 
 
 if __name__ == "__main__":
