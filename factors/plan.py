@@ -16,7 +16,7 @@ from .node import Node
 from .operators import OPERATORS
 from .signature import Compute
 
-WORTH_KEEPING = 0.8
+WORTH_KEEPING = 2.0
 """Nanoseconds a cell from which on an operator's values are kept for later batches: cheaper ones are computed again."""
 CHEAP = 0.8
 """Nanoseconds a cell up to which a whole subtree is computed again by a later stage: storing and reading it costs as much."""

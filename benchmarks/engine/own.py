@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from alphaloom.factors import Engine, Expression, Node, parse, render
+from alphaloom.factors import Engine, Node, parse, render
+from alphaloom.factors.canonical import canonical
 
 from ..rivals.wire import Array, Tree, load, serve
 from .prices import panel
@@ -52,27 +53,28 @@ class Own:
             panel(load(data)), threads=int(settings.get("threads", 1)), cache_bytes=int(settings.get("cache_bytes", 0))
         )
         self.stream = bool(settings.get("stream", False))
-        self.ready: dict[str, list[Expression]] = {}
-        self.room: dict[str, list[Array]] = {}
-        """Where results are written, made once: KunQuant is given its own in the same way."""
+        self.ready: dict[str, list[Node]] = {}
+        self.room: list[Array] = []
+        """Where results are written, made once and used by every run: KunQuant does the same."""
 
     def unable(self, tree: Tree) -> str:
         """Say nothing: the formulas are its own."""
         return ""
 
     def prepare(self, key: str, trees: Sequence[Tree]) -> Any:
-        """Read the formulas."""
-        self.ready[key] = [parse(text_of(tree)) for tree in trees]
+        """Bring the trees to their canonical form, as a search does that breeds trees."""
+        self.ready[key] = [canonical(_node_of(tree)) for tree in trees]
         if not self.stream:
-            self.room[key] = [np.empty(self.engine.panel.universe.shape, np.float32) for _ in trees]
+            lacking = range(len(trees) - len(self.room))
+            self.room += [np.empty(self.engine.panel.universe.shape, np.float32) for _ in lacking]
 
     def run(self, key: str) -> list[Array]:
         """Compute them."""
         if self.stream:
-            for _ in self.engine.stream(self.ready[key]):
+            for _ in self.engine.stream([parse(render(tree)) for tree in self.ready[key]]):
                 continue
             return []
-        return self.engine.evaluate(self.ready[key], out=self.room[key])
+        return self.engine.compute(self.ready[key], out=self.room[: len(self.ready[key])])
 
 
 if __name__ == "__main__":

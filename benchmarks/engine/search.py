@@ -17,8 +17,8 @@ from .own import tree_of
 BATCH = 20
 SINGLES = 3
 """Children that a compiling engine is given one by one; each costs it about a second."""
-CACHE = 1 << 30
-"""Bytes of subtrees that alphaloom may keep: all of the parents' at 1260 x 500, the dearest at 2520 x 1000."""
+CACHE = 1 << 28
+"""Bytes of subtrees that alphaloom may keep, its default: the dearest of the parents'."""
 SMALL = 8
 
 

@@ -240,6 +240,8 @@ class KunQuant:
         self.shape = self.columns["close"].shape
         self.columns["sector"] = np.ascontiguousarray(np.broadcast_to(self.columns["sector"], self.shape))
         self.ready: dict[str, tuple[Any, dict[str, Array], dict[str, Array]]] = {}
+        self.room: list[Array] = []
+        """Where results are written, made once and used by every run."""
 
     def unable(self, tree: Tree) -> str:
         """Name the operators that it does not have."""
@@ -253,7 +255,8 @@ class KunQuant:
             self._compile(key, trees)
         module = runner.Library.load(str(made)).getModule(key)
         named = {name: self.columns[name] for name in sorted(_inputs(trees))}
-        outputs = {f"out{place}": np.empty(self.shape, np.float32) for place in range(len(trees))}
+        self.room += [np.empty(self.shape, np.float32) for _ in range(len(trees) - len(self.room))]
+        outputs = {f"out{place}": self.room[place] for place in range(len(trees))}
         self.ready[key] = (module, named, outputs)
         return None
 
