@@ -187,7 +187,8 @@ class Evaluator:
         try:
             expression = self.read(proposal.text)
         except ParseError as error:
-            return self._refuse(proposal, error.stage, [{"message": error.message, "hint": error.hint, "at": error.at}])
+            told = [{"message": each.message, "hint": each.hint, "at": each.at} for each in error.mistakes]
+            return self._refuse(proposal, error.stage, told)
         try:
             refusal = self._refusal(expression, proposal.claim)
             if refusal:

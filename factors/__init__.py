@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .canonical import bucketed
+from .bucket import bucketed
 from .errors import FactorError, PanelLacksField, ParseError
 from .explain import explain
 from .expression import Expression
@@ -20,6 +20,8 @@ from .render import render
 from .signature import Operator
 
 if TYPE_CHECKING:
+    from .decoding import decoding_grammar
+    from .dialects import translate
     from .engine import Engine
     from .planting import PlantSettings, draw_plants, planted_market
     from .ranks import RowOrder, order_rows, rank_rows, row_rank_correlation
@@ -32,12 +34,14 @@ HEAVY = {
     "MarketSettings": "source",
     "PlantSettings": "planting",
     "RowOrder": "ranks",
+    "decoding_grammar": "decoding",
     "draw_plants": "planting",
     "order_rows": "ranks",
     "planted_market": "planting",
     "rank_rows": "ranks",
     "row_rank_correlation": "ranks",
     "sample": "sampling",
+    "translate": "dialects",
     "warm_up": "warmup",
 }
 """Names that are imported when they are first used, and their modules."""
@@ -55,6 +59,7 @@ __all__ = [
     "PlantSettings",
     "RowOrder",
     "bucketed",
+    "decoding_grammar",
     "draw_plants",
     "explain",
     "order_rows",
@@ -65,6 +70,7 @@ __all__ = [
     "replace",
     "row_rank_correlation",
     "sample",
+    "translate",
     "walk",
     "warm_up",
 ]

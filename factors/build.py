@@ -19,11 +19,11 @@ ADV = re.compile(r"adv([1-9][0-9]{0,3})")
 UNREADABLE = field_node("?")
 SYNONYMS = {
     "correlation": "ts_corr", "corr": "ts_corr", "cov": "ts_cov", "covariance": "ts_cov", "ref": "delay", "lag": "delay",
-    "shift": "delay", "mean": "ts_mean", "sma": "ts_mean", "ma": "ts_mean", "wma": "decay_linear", "std": "ts_std",
+    "shift": "delay", "mean": "ts_mean", "ma": "ts_mean", "std": "ts_std",
     "stddev": "ts_std", "pow": "power", "if": "where", "iff": "where", "cs_rank": "rank", "sum": "ts_sum",
     "argmax": "ts_argmax", "argmin": "ts_argmin", "indneutralize": "group_demean", "neutralize": "group_demean",
     "signedpower": "signed_power", "product": "ts_product", "diff": "delta", "pct_change": "ts_returns", "ln": "log",
-    "adv20": "ts_mean(amount, 20)", "return": "returns", "ret": "returns", "price": "close", "vol": "volume",
+    "return": "returns", "ret": "returns", "price": "close", "vol": "volume",
     "market_cap": "cap", "mktcap": "cap",
 }  # fmt: skip
 """What other languages call our operators and fields, to name the nearest when one is unknown."""
@@ -98,7 +98,7 @@ class Builder:
     def _meant(self, name: str, known: Collection[str], title: str) -> str:
         low = name.lower()
         guess = SYNONYMS.get(low, "") if f"ts_{low}" not in known else f"ts_{low}"
-        guess = guess if guess in known or "(" in guess else nearest(name, known)
+        guess = guess if guess in known else nearest(name, known)
         meant = [f"Did you mean {guess}?"] if guess else []
         if known is OPERATORS:
             return " ".join(

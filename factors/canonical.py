@@ -34,7 +34,6 @@ from .node import Node, call, number
 from .operators import OPERATORS
 from .render import render
 
-BUCKETS = (1, 2, 3, 5, 10, 20, 40, 60, 120, 250)
 WRAPPERS = frozenset({"demean", "rank", "scale", "zscore"})
 """Steps that keep the order of the names of a day."""
 LARGEST_POWER = 16
@@ -75,25 +74,6 @@ def _without_constants(node: Node) -> Node:
         return body or node
     rest = body.args[:-1]
     return rest[0] if len(rest) == 1 else body.with_args(*rest)
-
-
-def bucketed(node: Node) -> Node:
-    """Return the canonical form with each window moved to the nearest of `BUCKETS`, by ratio.
-
-    For originality only: two formulas that differ by a day or two in their windows usually meet here.
-    """
-    return canonical(_with_buckets(node))
-
-
-def _with_buckets(node: Node) -> Node:
-    node = expanded(node)
-    args = tuple(_with_buckets(arg) for arg in node.args)
-    moved = node.with_args(*args) if args else node
-    if not node.window:
-        return moved
-    window = min(BUCKETS, key=lambda bucket: abs(math.log(bucket / node.window)))
-    params = {name: value for name, value in moved.params if name not in ("min_periods", "span")}
-    return Node(node.op, args, tuple((params | {"window": float(window)}).items()))
 
 
 @functools.lru_cache(maxsize=16384)
@@ -324,10 +304,20 @@ def _extreme(node: Node, scaled: list[Scaled]) -> Scaled:
             flat += [(coefficient * own, each) for own, each in map(undressed, body.args)]
         else:
             flat.append((coefficient, body))
+    flat = _one_constant(node.op, flat)
     first = min(flat, key=lambda each: (each[1] is None, render(each[1]) if each[1] else "", -each[0]))
     sign = -ONE if first[1] is not None and first[0] < 0 else ONE
     args = ordered({dressed(sign * own, each) for own, each in flat})
     return sign, args[0] if len(args) == 1 else call(node.op if sign > 0 else mirror, *args)
+
+
+def _one_constant(op: str, flat: list[Scaled]) -> list[Scaled]:
+    """Keep the constant that decides among several of a maximum or minimum."""
+    constants = [coefficient for coefficient, body in flat if body is None]
+    if len(constants) < 2:
+        return flat
+    decides = max(constants) if op == "max" else min(constants)
+    return [*(each for each in flat if each[1] is not None), (decides, None)]
 
 
 def _joined(op: str, args: list[Node]) -> Node:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from .build import Builder
 from .fields import FIELDS
-from .node import Node
+from .node import Node, walk
 from .operators import OPERATORS, parameters
 from .render import render_number, render_parameter
 from .signature import Operator
@@ -35,6 +35,19 @@ def written_out(node: Node) -> Node:
     node = expanded(node)
     args = tuple(written_out(arg) for arg in node.args)
     return node if args == node.args else node.with_args(*args)
+
+
+@functools.lru_cache(maxsize=16384)
+def written_size(node: Node) -> int:
+    """Count the nodes of the tree with every definition written out, without writing it out.
+
+    A definition may name its argument twice, so that a nest of twenty of them would have a million nodes.
+    """
+    if node.is_leaf or not OPERATORS[node.op].definition:
+        return 1 + sum(written_size(arg) for arg in node.args)
+    sizes = {each.name: written_size(arg) for each, arg in zip(OPERATORS[node.op].nodes, node.args, strict=False)}
+    whole = written_out(_template(node.op, tuple(parameters(node).items())))
+    return sum(sizes.get(each.name, 1) if each.is_leaf else 1 for _, each in walk(whole))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -44,6 +45,7 @@ RULES: Mapping[str, Callable[[Interval, int], Interval]] = MappingProxyType(
 """How an operator moves the days that its arguments read, by the name in `Operator.interval`."""
 
 
+@functools.lru_cache(maxsize=16384)
 def days_read(node: Node) -> Interval:
     """Return the interval of days that an expression reads, today being 0."""
     node = expanded(node)

@@ -8,18 +8,19 @@ from collections.abc import Collection
 
 from .build import Builder, in_range
 from .canonical import canonical, core, unsigned
-from .definitions import written_out
+from .definitions import written_out, written_size
 from .errors import ParseError
 from .expression import Expression
 from .fields import FIELDS, GROUPS
 from .interval import days_read
 from .linear import BadConstant
-from .node import Node, walk
+from .node import Node, Path, walk
 from .render import render
 from .syntax import DEEPEST, LONGEST, Syntax, read, too_deep
-from .types import UnitMismatch, forgiven, unit_of
+from .types import Mismatch, judged
 
 LARGEST_SIZE = 200
+CONSTANTS = "Constants are worked out when a formula is read: they must be numbers between 1e-15 and 1e15."
 
 
 def parse(
@@ -67,14 +68,15 @@ def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: s
     own = dialect == "alphaloom"
     root = builder.whole(read(text) if own else _imported(builder, dialect))
     _refuse_large(root, text)
+    _refuse_explosion(root, text)
     unit = _typed(builder, root, forgiving=not own)
     lookback = days_read(root)
     if lookback.hi > 0:
         raise ParseError(
             "the formula reads the future", text=text, stage="causal", hint="Windows count back: delay(x, 1)."
         )
-    reads = _read_names(root, text, fields)
-    plain = _canonical(root, text)
+    reads = _read_names(builder, root)
+    plain = _canonical(builder, root)
     _refuse_large(plain, text)
     canonical_text = render(plain)
     if len(canonical_text) > LONGEST:
@@ -107,45 +109,88 @@ def _imported(builder: Builder, dialect: str) -> Syntax:
     return imported.syntax
 
 
-def _read_names(root: Node, text: str, fields: frozenset[str]) -> frozenset[str]:
+def _read_names(builder: Builder, root: Node) -> frozenset[str]:
     """Return the columns and groupings that are read, those of definitions too."""
     leaves = [node for _, node in walk(written_out(root))]
     columns = {node.name for node in leaves if node.op == "field"}
     if not columns:
-        hint = f"Fields: {', '.join(sorted(fields))}"
-        raise ParseError("the formula reads no field", text=text, stage="types", hint=hint)
-    if lacking := sorted(columns - fields):
-        hint = f"An operator of the formula needs it. Fields: {', '.join(sorted(fields))}"
-        raise ParseError(f"the field {lacking[0]} may not be read here", text=text, hint=hint)
+        hint = f"Fields: {', '.join(sorted(builder.fields))}"
+        raise ParseError("the formula reads no field", text=builder.text, stage="types", hint=hint)
+    if lacking := sorted(columns - builder.fields):
+        raise _field_of_definition(builder, root, lacking[0])
     return frozenset(columns | {node.name for node in leaves if node.op == "group"})
+
+
+def _field_of_definition(builder: Builder, root: Node, field: str) -> ParseError:
+    """Return the error that points at the operator whose definition reads a column that is not there."""
+    readers = [
+        (path, node) for path, node in walk(root) if any(leaf.name == field for _, leaf in walk(written_out(node)))
+    ]
+    path, node = max(readers, key=lambda each: len(each[0]))
+    return ParseError(
+        f"{node.op} reads the field {field}, which is not there", at=builder.places.get(path, 0), text=builder.text,
+        hint=f"Fields: {', '.join(sorted(builder.fields))}. What it stands for: alphaloom factor operators {node.op}",
+    )  # fmt: skip
 
 
 def _refuse_large(root: Node, text: str) -> None:
     if root.depth > DEEPEST:
         raise too_deep(text, 0)
     if root.size > LARGEST_SIZE:
-        raise ParseError(f"the formula has {root.size} nodes; {LARGEST_SIZE} are allowed", text=text)
+        raise ParseError(
+            f"the formula has {root.size} nodes; {LARGEST_SIZE} are allowed", text=text,
+            hint="Test its parts as factors of their own.",
+        )  # fmt: skip
+
+
+def _refuse_explosion(root: Node, text: str) -> None:
+    """Refuse a formula that becomes too large when its definitions are written out, before that is done."""
+    size = written_size(root)
+    if size > LARGEST_SIZE:
+        raise ParseError(
+            f"the formula has {size} nodes when its operators are written out; {LARGEST_SIZE} are allowed", text=text,
+            hint="Operators that stand for a formula grow fast inside each other: `alphaloom factor operators NAME` shows it.",
+        )  # fmt: skip
 
 
 def _typed(builder: Builder, root: Node, *, forgiving: bool) -> str:
     """Return the unit of a tree; units that disagree are refused, or are warnings of a formula from elsewhere."""
-    try:
-        if not forgiving:
-            return unit_of(root).name
-        unit, mismatches = forgiven(root)
-    except UnitMismatch as refusal:
-        place = builder.places.get(refusal.path, 0)
-        raise ParseError(refusal.message, at=place, text=builder.text, stage="types", hint=refusal.hint) from None
-    builder.warnings += [f"units do not agree: {mismatch.message}" for mismatch in mismatches]
-    return unit.name
+    found = judged(root)
+    refused = [each for each in found.mismatches if each.firm or not forgiving]
+    if refused:
+        error, *others = sorted((_unit_error(builder, each) for each in refused), key=lambda error: error.at)
+        error.others = tuple(others)
+        raise error
+    builder.warnings += [f"units do not agree: {mismatch.message}" for mismatch in found.mismatches]
+    return found.unit.name
 
 
-def _canonical(root: Node, text: str) -> Node:
+def _unit_error(builder: Builder, mismatch: Mismatch) -> ParseError:
+    """Return a mismatch as an error that points at its place."""
+    place = builder.places.get(mismatch.path, 0)
+    return ParseError(mismatch.message, at=place, text=builder.text, stage="types", hint=mismatch.hint)
+
+
+def _canonical(builder: Builder, root: Node) -> Node:
     try:
         plain = canonical(root)
     except BadConstant as refusal:
-        raise ParseError(str(refusal), text=text, stage="types") from None
+        place = builder.places.get(_bad_constant(root), 0)
+        raise ParseError(str(refusal), at=place, text=builder.text, stage="types", hint=CONSTANTS) from None
     for _, node in walk(plain):
         if node.op == "number" and not in_range(node.value or 0.0):
-            raise ParseError(f"a constant of the formula becomes {node.value:g}", text=text, stage="types")
+            raise ParseError(
+                f"a constant of the formula becomes {node.value:g}", text=builder.text, stage="types", hint=CONSTANTS
+            )
     return plain
+
+
+def _bad_constant(root: Node) -> Path:
+    """Return the path of the innermost step whose constants cannot be worked out."""
+    found: Path = ()
+    for path, node in walk(root):
+        try:
+            canonical(node)
+        except BadConstant:
+            found = max(found, path, key=len)
+    return found

@@ -6,15 +6,17 @@ names a rule of `RULES`, and a rule refuses what cannot be, saying how to mend i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 
-from .definitions import expanded, written_out
-from .node import Node, Path, walk
+from .definitions import expanded
+from .node import Node, Path
 from .operators import OPERATORS
 from .render import render
+from .signature import Operator
 
 Exponent = Fraction
 NONE = Fraction(0)
@@ -230,6 +232,36 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 """What each operator does to units, by the name in `Operator.unit`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A place of a formula where units do not agree, or where an operator cannot be used; see `UnitMismatch`."""
+
+    message: str
+    hint: str
+    path: Path
+    firm: bool = False
+
+    def below(self, place: int) -> Mismatch:
+        """Return the mismatch as seen from the operator whose argument it lies in."""
+        return replace(self, path=(place, *self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The unit of a formula and all its mismatches.
+
+    `sure` is False where the unit is a guess after a mismatch: what does not agree with a guess is not told.
+    """
+
+    unit: Unit
+    mismatches: tuple[Mismatch, ...] = ()
+    sure: bool = True
+
+
+SETTLED = frozenset({"comparison", "logic", "number", "pure", "quotient_self", "rank", "ratio", "return"})
+"""Rules whose result does not hang on the units of the arguments."""
+
+
 def unit_of(node: Node) -> Unit:
     """Return the unit of an expression.
 
@@ -238,88 +270,81 @@ def unit_of(node: Node) -> Unit:
     UnitMismatch
         Where units do not agree, a truth value is missing, or an operator is given a constant; `path` says where.
     """
-    if node.op == "field":
-        return FIELD_UNITS.get(node.name, RATIO)
-    if node.op in ("number", "group"):
-        return NUMBER if node.op == "number" else GROUP
-    units = tuple(_unit_below(node, place) for place in range(len(node.args)))
-    try:
-        _check_kinds(node, units)
-        if OPERATORS[node.op].definition:
-            return _unit_of_definition(node)
-        return RULES[OPERATORS[node.op].unit](node, units)
-    except UnitMismatch as refusal:
-        refusal.path = (refusal.position,)
-        raise
+    found = judged(node)
+    if found.mismatches:
+        raise _refusal(found.mismatches[0])
+    return found.unit
 
 
-def _unit_of_definition(node: Node) -> Unit:
-    """Return the unit of what a defined operator stands for; a mismatch inside points at the operator."""
-    try:
-        return unit_of(expanded(node))
-    except UnitMismatch as refusal:
-        raise UnitMismatch(f"{node.op}: {refusal.message}", refusal.hint) from None
+def _refusal(mismatch: Mismatch) -> UnitMismatch:
+    refusal = UnitMismatch(mismatch.message, mismatch.hint, firm=mismatch.firm)
+    refusal.path = mismatch.path
+    return refusal
 
 
-def _unit_below(node: Node, place: int) -> Unit:
-    try:
-        return unit_of(node.args[place])
-    except UnitMismatch as refusal:
-        refusal.path = (place, *refusal.path)
-        raise
+@functools.lru_cache(maxsize=16384)
+def judged(node: Node) -> Judgement:
+    """Return the unit of a formula with every mismatch in it, arguments first.
 
-
-def forgiven(node: Node) -> tuple[Unit, tuple[UnitMismatch, ...]]:
-    """Return the unit of an expression from elsewhere, and where its units do not agree.
-
-    Published formulas do add a correlation to a price. The result of such a step counts as a ratio, or as true or false
-    where two things are compared.
-
-    Raises
-    ------
-    UnitMismatch
-        Where a truth value is missing, or an operator is given a constant.
+    Each subtree is judged once: a nest of definitions names its arguments more often than there are atoms.
     """
     if node.is_leaf:
-        return unit_of(node), ()
-    if OPERATORS[node.op].definition:
-        return forgiven(expanded(node))
-    below = [_forgiven_below(node, place) for place in range(len(node.args))]
-    found = tuple(mismatch for _, more in below for mismatch in more)
-    units = tuple(unit for unit, _ in below)
+        return Judgement(_unit_of_leaf(node))
+    parts = [judged(arg) for arg in node.args]
+    units = tuple(part.unit for part in parts)
+    told = tuple(each.below(place) for place, part in enumerate(parts) for each in part.mismatches)
+    operator = OPERATORS[node.op]
+    if misfits := tuple(_misfits(node, units)):
+        return _guessed(operator, (*told, *map(_placed, misfits)))
+    if operator.definition:
+        return _judged_definition(node, told)
+    sure = all(part.sure for part in parts)
     try:
-        _check_kinds(node, units)
-        return RULES[OPERATORS[node.op].unit](node, units), found
+        return Judgement(RULES[operator.unit](node, units), told, sure or operator.unit in SETTLED)
     except UnitMismatch as refusal:
-        refusal.path = (refusal.position,)
-        if refusal.firm:
-            raise
-        return BOOL if OPERATORS[node.op].unit == "comparison" else RATIO, (*found, refusal)
+        return _guessed(operator, (*told, _placed(refusal)) if sure else told)
 
 
-def _forgiven_below(node: Node, place: int) -> tuple[Unit, tuple[UnitMismatch, ...]]:
-    try:
-        return forgiven(node.args[place])
-    except UnitMismatch as refusal:
-        refusal.path = (place, *refusal.path)
-        raise
+def _unit_of_leaf(node: Node) -> Unit:
+    if node.op == "field":
+        return FIELD_UNITS.get(node.name, RATIO)
+    return NUMBER if node.op == "number" else GROUP
 
 
-def _check_kinds(node: Node, units: Units) -> None:
-    """Refuse a condition that is not true or false, and operators over days or names that are given a constant."""
+def _placed(refusal: UnitMismatch) -> Mismatch:
+    """Return what a rule refused as a mismatch at its argument."""
+    return Mismatch(refusal.message, refusal.hint, (refusal.position,), refusal.firm)
+
+
+def _guessed(operator: Operator, mismatches: tuple[Mismatch, ...]) -> Judgement:
+    """Guess the unit of a step that was refused, so that the rest can be judged."""
+    return Judgement(BOOL if operator.unit == "comparison" else RATIO, mismatches, operator.unit in SETTLED)
+
+
+def _judged_definition(node: Node, told: tuple[Mismatch, ...]) -> Judgement:
+    """Judge what a defined operator stands for; a mismatch that its arguments do not have points at the operator."""
+    inner = judged(expanded(node))
+    if inner.mismatches and not told:
+        first = inner.mismatches[0]
+        told = (replace(first, message=f"{node.op}: {first.message}", path=()),)
+    return Judgement(inner.unit, told, inner.sure)
+
+
+def _misfits(node: Node, units: Units) -> Iterator[UnitMismatch]:
+    """Yield conditions that are not true or false, and constants that are given to operators over days or names."""
     operator = OPERATORS[node.op]
     kinds = [argument.kind for argument in operator.nodes]
     for place, (arg, unit) in enumerate(zip(node.args, units, strict=True)):
         kind = kinds[min(place, len(kinds) - 1)]
         if kind == "condition" and unit.kind != "bool":
-            raise UnitMismatch(*_no_condition(node, arg, unit), place, firm=True)
-        if kind != "group" and _needs_field(operator.family, kind) and not _reads_field(arg):
-            raise UnitMismatch(
+            yield UnitMismatch(*_no_condition(node, arg, unit), place, firm=True)
+        elif kind != "group" and _needs_field(operator.family, kind) and not _reads_field(arg):
+            yield UnitMismatch(
                 f"{node.op} needs something that changes; {_shown(arg)} is a constant", f"Example: {operator.example}",
                 place, firm=True,
             )  # fmt: skip
     if operator.unit == "comparison" and not _reads_field(node):
-        raise UnitMismatch(f"{_shown(node)} compares constants", f"Example: {operator.example}", firm=True)
+        yield UnitMismatch(f"{_shown(node)} compares constants", f"Example: {operator.example}", firm=True)
 
 
 def _needs_field(family: str, kind: str) -> bool:
@@ -334,5 +359,6 @@ def _no_condition(node: Node, arg: Node, unit: Unit) -> tuple[str, str]:
     return f"{symbol or node.op} needs a condition that is true or false; {_described(arg, unit)}", hint
 
 
+@functools.lru_cache(maxsize=16384)
 def _reads_field(node: Node) -> bool:
-    return any(each.op == "field" for _, each in walk(written_out(node)))
+    return node.op == "field" or any(map(_reads_field, expanded(node).args))

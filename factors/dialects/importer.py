@@ -14,6 +14,7 @@ from ..operators import OPERATORS
 from ..render import render_number
 from ..syntax import Syntax, read
 from .dialect import Dialect
+from .example import example_of
 from .registry import dialect_named
 from .rule import EXPRESSIONS, NUMBERS, WINDOWS, Rule, computed, is_computed, kind_of
 from .surface import read_surface, rules_of
@@ -177,9 +178,14 @@ class _Importer:
         raise self.refuse(f"unknown field '{piece.text}'", piece, f"{meant} {listed}".strip())
 
     def _lesson(self, name: str) -> str:
+        """Show how a call is written, with an example; rules for special arguments are left out."""
         rules = self.rules.get(self.dialect.folded(name), ())
-        kept = [rule.signature for rule in rules if rule.foreign.kind == "call" and not rule.refusal]
-        return f"Write {' or '.join(dict.fromkeys(kept))}." if kept else ""
+        told = [rule for rule in rules if rule.foreign.kind == "call" and not rule.refusal]
+        general = [rule for rule in told if all(kind_of(arg.text) for arg in rule.foreign.args)] or told
+        if not general:
+            return ""
+        written = dict.fromkeys(rule.signature for rule in general)
+        return f"Write {' or '.join(written)}: {example_of(general[0], self.dialect)}"
 
     def _bound(self, pattern: Syntax, piece: Syntax) -> Bound | None:
         """Return what stands where the variables of a pattern are, or None where it does not fit."""
@@ -266,6 +272,7 @@ class _Importer:
             return self._unknown(piece)
         lesson = self._lesson(piece.text)
         sized = [rule for rule in rules if len(rule.foreign.args) == len(piece.args)]
+        sized.sort(key=lambda rule: bool(rule.refusal))
         if not sized:
             counts = " or ".join(str(each) for each in sorted({len(rule.foreign.args) for rule in rules}))
             plural, were = "" if counts == "1" else "s", "was" if len(piece.args) == 1 else "were"

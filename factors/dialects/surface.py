@@ -34,11 +34,16 @@ def read_surface(text: str, dialect: Dialect) -> Syntax:
         tree: Branch = _grammar(dialect.grammar).parse(text)
     except UnexpectedInput as unexpected:
         known = taught(unexpected, text)
-        hint = f"A formula of {dialect.title}: {dialect.example}"
+        hint = f"{_about_form(known.hint)}A formula of {dialect.title}: {dialect.example}"
         raise ParseError(known.message, at=known.at, text=text, hint=hint) from None
     for branch in tree.iter_subtrees():
         branch.data = str(branch.data).removeprefix("grammar__")
     return _SurfaceReader(text).read(tree.children[0], 1)
+
+
+def _about_form(hint: str) -> str:
+    """Return what a hint says of brackets and commas; its examples are in our own language."""
+    return f"{hint} " if "Take" in hint or "still open" in hint else ""
 
 
 @functools.cache

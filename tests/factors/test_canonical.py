@@ -155,3 +155,20 @@ def test_buckets_are_a_canonical_form_too(seed: int) -> None:
     expression = sample(np.random.default_rng(seed), max_size=12)
     once = bucketed(expression.canonical)
     assert bucketed(once) == once
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("max(0.5, -1, returns)", "max(0.5, returns)"),
+        ("min(2, returns, 0.1 + 0.2)", "min(returns, 0.3)"),
+        ("max(max(returns, 1), 3)", "max(3, returns)"),
+    ],
+)
+def test_constants_of_an_extreme_are_one(one: str, other: str) -> None:
+    assert parse(one).id == parse(other).id
+
+
+def test_a_long_average_is_bucketed_by_its_span() -> None:
+    assert bucketed(parse("macd(close, 12, 26)").canonical) == bucketed(parse("macd(close, 11, 25)").canonical)
+    assert bucketed(parse("macd(close, 12, 26)").canonical) != bucketed(parse("macd(close, 12, 120)").canonical)

@@ -220,3 +220,22 @@ def test_a_long_formula_is_shown_around_the_caret() -> None:
     line, caret = error.caret().split("\n")
     assert line[caret.index("^") :].startswith("closs")
     assert len(line) <= 106
+
+
+@pytest.mark.parametrize("name", ["ts_downside_std", "square", "inverse", "sma", "rsi", "ts_demean", "truncate"])
+def test_a_deep_nest_of_definitions_is_read_or_refused_at_once(name: str) -> None:
+    numbers = {"square": "", "inverse": "", "truncate": ", 0.1"}.get(name, ", 5")
+    text = f"{name}(" * 55 + "returns" + f"{numbers})" * 55
+    error = mistake(text)
+    assert error is None or "written out; 200 are allowed" in str(error) or "too" in str(error)
+
+
+def test_a_field_that_only_a_definition_reads_is_told_at_its_operator() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("rank(close) + rank(true_range())", fields=["close"])
+    assert caught.value.at == 19
+    assert str(caught.value).startswith("true_range reads the field high, which is not there")
+
+
+def test_a_division_by_zero_is_shown_where_it_stands() -> None:
+    assert refusal("close + open / 0").at == 8

@@ -96,3 +96,9 @@ def test_days_read(text: str) -> None:
 
 def test_a_look_ahead_built_by_hand_shows_in_the_interval() -> None:
     assert days_read(call("delay", field_node("close"), window=-1)).hi == 1
+
+
+def test_all_unit_mistakes_of_a_formula_come_at_once() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("rank(close + volume) * ts_mean(high + volume, 5) + (open < volume)")
+    assert [error.at for error in caught.value.mistakes] == [13, 38, 59]

@@ -109,7 +109,7 @@ def test_all_mistakes_are_told_at_once_in_the_words_of_the_formula() -> None:
         unknown operator 'TS_MEEN'
         TS_MEEN($clos, 5) + RANK($opne)
         ^
-        Did you mean TS_MEAN? Write TS_MEAN(x, d) or TS_MEAN(x).""")
+        Did you mean TS_MEAN? Write TS_MEAN(x, d) or TS_MEAN(x): TS_MEAN($close, 20)""")
     assert second.message == "unknown field '$opne'"
     assert second.at == 25
     assert "$open" in second.hint

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from alphaloom.factors import OPERATORS, Expression, Node, ParseError, parse, render, sample
 from alphaloom.factors.dialects import NAMES, dialect_named, translate, write_foreign
+from alphaloom.factors.dialects.example import example_of
 from alphaloom.factors.dialects.exporter import Exported
 from alphaloom.factors.dialects.rule import kind_of
 from alphaloom.factors.dialects.surface import rules_of
 from alphaloom.factors.sampling import Grammar
-from alphaloom.factors.types import forgiven, unit_of
+from alphaloom.factors.types import judged
 
 FOREIGN = [name for name in NAMES if name != "alphaloom"]
 
@@ -162,7 +163,7 @@ def test_any_call_of_its_words_is_read_or_refused(dialect: str, data: st.DataObj
 @given(seed=st.integers(0, 2**32 - 1))
 def test_forgiving_units_are_the_units_where_nothing_is_to_forgive(seed: int) -> None:
     root = sample(np.random.default_rng(seed)).root
-    assert forgiven(root) == (unit_of(root), ())
+    assert not judged(root).mismatches
 
 
 def test_nesting_without_end_is_refused_soon() -> None:
@@ -187,3 +188,11 @@ def test_between_any_two_languages() -> None:
         for target in FOREIGN:
             written = translate("ts_mean(close, 20, min_periods=1) / close", "alphaloom", target)
             assert parse(translate(written.text, target, source).text, dialect=source).fields == {"close"}
+
+
+@pytest.mark.parametrize("dialect", FOREIGN)
+def test_every_lesson_shows_a_call_that_is_read(dialect: str) -> None:
+    for rule in rules_of(dialect):
+        general = all(kind_of(arg.text) for arg in rule.foreign.args)
+        if rule.imports and rule.foreign.kind == "call" and general and not (rule.refusal or rule.foreign.infix):
+            parse(example_of(rule, dialect_named(dialect)), dialect=dialect)

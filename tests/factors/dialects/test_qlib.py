@@ -134,7 +134,7 @@ REFUSED = {
         unknown operator 'Meen'
         Meen($close, 5)
         ^
-        Did you mean Mean? Write Mean(x, d).""",
+        Did you mean Mean? Write Mean(x, d): Mean($close, 20)""",
     "$close + $vlume": """
         unknown field '$vlume'
         $close + $vlume
@@ -144,7 +144,7 @@ REFUSED = {
         Corr takes 3 arguments; 2 were given
         Corr($close, 5)
         ^
-        Write Corr(x, y, d).""",
+        Write Corr(x, y, d): Corr($close, $volume, 20)""",
 }
 STAGES = {
     "Ref($close, -1)": "causal", "Ref($close, -1e400)": "causal", "-1e400 / $close": "parse",

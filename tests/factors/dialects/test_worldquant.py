@@ -121,22 +121,22 @@ MISTAKES = {
         unknown operator 'corelation'
         (-1 * corelation(open, volume, 10))
               ^
-        Did you mean correlation? Write correlation(x, y, d).""",
+        Did you mean correlation? Write correlation(x, y, d): correlation(close, volume, 20)""",
     "ts_rank(close, open)": """
         d of ts_rank must be a literal number of days of at least 1
         ts_rank(close, open)
                        ^
-        Write ts_rank(x, d).""",
+        Write ts_rank(x, d): ts_rank(close, 20)""",
     "stddev(close)": """
         stddev takes 2 arguments; 1 was given
         stddev(close)
         ^
-        Write stddev(x, d).""",
+        Write stddev(x, d): stddev(close, 20)""",
     "rank(close": """
         a closing ')' is missing at the end
         rank(close
                   ^
-        A formula of WorldQuant 101: (-1 * correlation(rank(open), rank(volume), 10))""",
+        'rank(' at column 5 is still open. A formula of WorldQuant 101: (-1 * correlation(rank(open), rank(volume), 10))""",
     "indneutralize(close, IndClass.sektor)": """
         unknown grouping 'IndClass.sektor'
         indneutralize(close, IndClass.sektor)

@@ -1,0 +1,32 @@
+"""Make an example of a call out of the rule that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..syntax import Syntax
+from .dialect import Dialect
+from .rule import NUMBERS, WINDOWS, Rule, kind_of
+from .spelling import spelled
+
+
+def example_of(rule: Rule, dialect: Dialect) -> str:
+    """Return a call that the rule reads: ``Corr($close, $volume, 20)``."""
+    columns = iter([dialect.field_written(name) for name in ("close", "volume", "open", "high", "low")])
+    truths = rule.own.text in ("and", "or", "not")
+    return spelled(_filled(rule.foreign, dialect, columns, truths=truths), dialect)
+
+
+def _filled(pattern: Syntax, dialect: Dialect, columns: Iterator[str], *, truths: bool) -> Syntax:
+    kind = kind_of(pattern.text) if pattern.kind == "name" else ""
+    if not kind:
+        args = tuple(_filled(arg, dialect, columns, truths=truths) for arg in pattern.args)
+        return Syntax(pattern.kind, pattern.text, 0, 0, args, infix=pattern.infix)
+    if kind in WINDOWS or kind in NUMBERS:
+        return Syntax("number", "20" if kind in WINDOWS else "1", 0, 0)
+    if kind == "g":
+        return Syntax("name", f"{dialect.group_sign}sector", 0, 0)
+    if kind == "c" or truths:
+        sides = tuple(Syntax("name", dialect.field_written(name), 0, 0) for name in ("close", "open"))
+        return Syntax("call", "gt", 0, 0, sides, infix=True)
+    return Syntax("name", next(columns), 0, 0)
