@@ -14,13 +14,16 @@ from .cells import ZERO, Array, Codes, Members, finite
 from .kernel_cache import kernel
 
 Words = NDArray[np.uint64]
+Keys = NDArray[np.uint32]
 Counts = NDArray[np.int32]
 Columns = NDArray[np.int32]
 Ties = NDArray[np.bool_]
+Room = tuple[Words, Words, Keys, Ties, Counts]
 
 SIGN = np.uint32(0x80000000)
 HALF_WORD = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
+ALIKE = np.uint64(0)
 LONG_RUN = 24
 """Values above which a run is sorted by numba's merge sort, not by insertion."""
 DIGIT = 11
@@ -45,70 +48,90 @@ def digit_bits(names: int) -> int:
 
 
 @kernel
-def pack(words: Words, row: NDArray[np.floating], member: Members) -> tuple[int, np.uint32, np.uint32]:
-    """Write the words of the members that are present, in the order of the columns.
+def _distances(keys: Keys, present: Ties, row: NDArray[np.floating], member: Members) -> tuple[int, np.uint32]:
+    """Write how far each number lies above the lowest of the row; what is missing lies one above the highest.
 
-    Returns how many there are, and the lowest and highest number. Float64 values that meet in one float32 are told
-    apart later.
+    Returns how many are there, and the largest distance. Float64 values that meet in one float32 are told apart later.
     """
-    line, present = np.empty(row.size, np.float32), np.empty(row.size, np.bool_)
-    bits, low, high = line.view(np.uint32), np.uint32(0xFFFFFFFF), np.uint32(0)
+    line = keys.view(np.float32)
+    low, high, count = np.uint32(0xFFFFFFFF), np.uint32(0), 0
     for j in range(row.size):
         line[j] = np.float32(row[j]) + ZERO  # minus zero becomes zero
         present[j] = member[j] & (row[j] == row[j])
     for j in range(row.size):
-        number = _ordered(bits[j])
-        bits[j] = number
+        number = _ordered(keys[j])
+        keys[j] = number
         low = min(low, number if present[j] else np.uint32(0xFFFFFFFF))
         high = max(high, number if present[j] else np.uint32(0))
-    count = 0
-    for j in range(row.size):
-        words[count] = (np.uint64(bits[j]) << HALF_WORD) | np.uint64(j)
         count += 1 if present[j] else 0
-    return count, low, high
+    if count == 0:
+        return 0, np.uint32(0)
+    above = np.uint32(high - low) + np.uint32(1)
+    for j in range(row.size):
+        keys[j] = np.uint32(keys[j] - low) if present[j] else above
+    return count, above
 
 
 @kernel
-def _starts(table: Counts) -> None:
+def _starts(one: Counts, two: Counts) -> None:
     """Turn how often each digit occurs into where its first word goes."""
-    total = 0
-    for digit in range(table.size):
-        here = table[digit]
-        table[digit] = total
-        total += here
+    first, second = 0, 0
+    for digit in range(one.size):
+        here, there = one[digit], two[digit]
+        one[digit], two[digit] = first, second
+        first += here
+        second += there
 
 
 @kernel
-def _two_passes(words: Words, spare: Words, count: int, low: np.uint32, shift: int, one: Counts, two: Counts) -> None:
-    """Order words by two digits of their distance from the lowest; equal ones keep their order."""
-    base, mask, size = np.uint64(low) << HALF_WORD, np.uint64(one.size - 1), 0
-    while one.size >> (size + 1):
-        size += 1
-    first, second = HALF_WORD + np.uint64(shift), HALF_WORD + np.uint64(shift + size)
+def _by_digits(words: Words, spare: Words, keys: Keys, shift: int, bits: int, one: Counts, two: Counts) -> None:
+    """Write words in the order of two digits of their distance; equal ones stand in the order of the columns."""
+    mask, first, second = np.uint32(one.size - 1), np.uint32(shift), np.uint32(shift + bits)
+    wide = HALF_WORD + np.uint64(second)
     one[:] = 0
     two[:] = 0
-    for at in range(count):
-        far = words[at] - base
-        one[(far >> first) & mask] += 1
-        two[(far >> second) & mask] += 1
-    _starts(one)
-    _starts(two)
-    for at in range(count):
-        digit = ((words[at] - base) >> first) & mask
-        spare[one[digit]] = words[at]
+    for j in range(keys.size):
+        one[(keys[j] >> first) & mask] += 1
+        two[(keys[j] >> second) & mask] += 1
+    _starts(one, two)
+    for j in range(keys.size):
+        digit = (keys[j] >> first) & mask
+        spare[one[digit]] = (np.uint64(keys[j]) << HALF_WORD) | np.uint64(j)
         one[digit] += 1
-    for at in range(count):
-        digit = ((spare[at] - base) >> second) & mask
+    for at in range(keys.size):
+        digit = np.uint32(spare[at] >> wide) & mask
         words[two[digit]] = spare[at]
         two[digit] += 1
 
 
 @kernel
-def _insert(words: Words, count: int) -> bool:
+def _again(words: Words, spare: Words, shift: int, bits: int, one: Counts, two: Counts) -> None:
+    """Order words by two further digits; equal ones keep their order."""
+    mask, first, second = np.uint64(one.size - 1), HALF_WORD + np.uint64(shift), HALF_WORD + np.uint64(shift + bits)
+    one[:] = 0
+    two[:] = 0
+    for word in words:
+        one[(word >> first) & mask] += 1
+        two[(word >> second) & mask] += 1
+    _starts(one, two)
+    for word in words:
+        digit = (word >> first) & mask
+        spare[one[digit]] = word
+        one[digit] += 1
+    for word in spare:
+        digit = (word >> second) & mask
+        words[two[digit]] = word
+        two[digit] += 1
+
+
+@kernel
+def _insert(words: Words) -> bool:
     """Put nearly ordered words in order; give up after a while, with all words still there."""
-    patience = PATIENCE * count
-    for at in range(1, count):
+    patience = PATIENCE * words.size
+    for at in range(1, words.size):
         word, to = words[at], at
+        if words[at - 1] <= word:
+            continue
         while to > 0 and words[to - 1] > word:
             words[to] = words[to - 1]
             to -= 1
@@ -120,26 +143,32 @@ def _insert(words: Words, count: int) -> bool:
 
 
 @kernel
-def sort_words(words: Words, spare: Words, count: int, low: np.uint32, high: np.uint32, tables: Counts) -> None:
-    """Sort the first `count` words, whose numbers lie between two; `tables` has two rows of a power of two."""
+def sort_row(room: Room, row: NDArray[np.floating], member: Members) -> int:
+    """Sort the members of a row that are present; return how many words of ``room[0]`` are theirs."""
+    words, spare, keys, present, tables = room
+    count, above = _distances(keys, present, row, member)
+    if count == 0:
+        return 0
     span, bits = 0, 0
-    while (np.uint64(high) - np.uint64(low)) >> np.uint64(span):
+    while np.uint64(above) >> np.uint64(span):
         span += 1
     while tables.shape[1] >> (bits + 1):
         bits += 1
     top = max(span - 2 * bits, 0)
-    _two_passes(words, spare, count, low, top, tables[0], tables[1])
-    if top == 0 or _insert(words, count):
-        return
+    _by_digits(words, spare, keys, top, bits, tables[0], tables[1])
+    if top == 0 or _insert(words):
+        return count
     for shift in range(0, span, 2 * bits):
-        _two_passes(words, spare, count, low, shift, tables[0], tables[1])
+        _again(words, spare, shift, bits, tables[0], tables[1])
+    return count
 
 
 @kernel
-def room(names: int) -> tuple[Words, Words, Counts]:
-    """Return what sorting the rows of a panel takes: words, spare ones, and tables."""
-    bits = digit_bits(names)
-    return np.empty(names + 1, np.uint64), np.empty(names + 1, np.uint64), np.empty((2, 1 << bits), np.int32)
+def make_room(names: int) -> Room:
+    """Return what sorting the rows of a panel takes: words, spare ones, numbers, what is present, and tables."""
+    words, spare = np.empty(names, np.uint64), np.empty(names, np.uint64)
+    tables = np.empty((2, 1 << digit_bits(names)), np.int32)
+    return words, spare, np.empty(names, np.uint32), np.empty(names, np.bool_), tables
 
 
 AVERAGE, MIN, MAX, FIRST = 0, 1, 2, 3
@@ -165,24 +194,35 @@ def among(count: float, scaled: int) -> float:
 
 
 @kernel
-def _twice(start: int, end: int, at: int, ties: int) -> float:
-    """Return twice the place of a value in a run of equal ones, 1 for the first of all."""
-    if ties == AVERAGE:
-        return start + end + 1.0
-    return 2.0 * (start + 1 if ties == MIN else end if ties == MAX else at + 1)
+def _run_starts(starts: Keys, words: Words, count: int) -> bool:
+    """Write where the run of equal numbers begins that each word is in; tell whether there is any of two or more."""
+    start, tied = np.uint32(0), False
+    starts[0] = start
+    for at in range(1, count):
+        alike = (words[at] ^ words[at - 1]) >> HALF_WORD == ALIKE
+        start = start if alike else np.uint32(at)
+        tied |= alike
+        starts[at] = start
+    return tied
 
 
 @kernel
-def place(o: Array, words: Words, count: int, ties: int, scaled: int) -> None:
-    """Write ranks from sorted words."""
-    off, factor, start = lowest(scaled), 0.5 / among(float(count), scaled), 0
-    while start < count:
-        end, number = start + 1, words[start] >> HALF_WORD
-        while end < count and words[end] >> HALF_WORD == number:
-            end += 1
-        for at in range(start, end):
-            o[words[at] & LOW_HALF] = finite((_twice(start, end, at, ties) - off) * factor)
-        start = end
+def place(o: Array, words: Words, starts: Keys, count: int, ties: int, scaled: int) -> None:
+    """Write ranks from sorted words; `starts` is room to work in."""
+    if count == 0:
+        return
+    off, factor = lowest(scaled), 0.5 / among(float(count), scaled)
+    if (ties == FIRST) | (not _run_starts(starts, words, count)):
+        for at in range(count):
+            o[words[at] & LOW_HALF] = finite((2.0 * (at + 1) - off) * factor)
+        return
+    end, weight_start, weight_end = count, 0 if ties == MAX else 1, 0 if ties == MIN else 1
+    twice = 2 if weight_start + weight_end == 1 else 1
+    for at in range(count - 1, -1, -1):
+        last = (at + 1 == count) | (starts[min(at + 1, count - 1)] == at + 1)
+        end = at + 1 if last else end
+        place = twice * (weight_start * (np.int64(starts[at]) + 1) + weight_end * end)
+        o[words[at] & LOW_HALF] = finite((place - off) * factor)
 
 
 @kernel
@@ -233,12 +273,11 @@ def _sort_run(run: Columns, row: NDArray[np.floating]) -> None:
 @kernel
 def settle(columns: Columns, tied: Ties, counts: NDArray[np.int64], values: NDArray[np.floating]) -> None:
     """Write the columns of each row in exact order, and mark those that tie with the one before."""
-    words, spare, tables = room(values.shape[1])
+    room = make_room(values.shape[1])
     member = np.ones(values.shape[1], np.bool_)
     for day in range(values.shape[0]):
-        line, row, order, tie = words, values[day], columns[day], tied[day]
-        count, low, high = pack(words, row, member)
-        sort_words(words, spare, count, low, high, tables)
+        line, row, order, tie = room[0], values[day], columns[day], tied[day]
+        count = sort_row(room, row, member)
         counts[day] = count
         for at in range(count):
             order[at] = np.int32(line[at] & LOW_HALF)

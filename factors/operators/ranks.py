@@ -10,7 +10,7 @@ import numpy as np
 from ..declare import ORDER, SCALED, TIES, across
 from ..kernels.cells import NAN, Array, Codes, Members
 from ..kernels.kernel_cache import kernel
-from ..kernels.ranking import pack, place, place_buckets, room, sort_words, split
+from ..kernels.ranking import make_room, place, place_buckets, sort_row, split
 from ..obvious import Values, places
 from ..signature import Argument, Prose
 from .groups import UNKNOWN_GROUP
@@ -19,23 +19,21 @@ from .groups import UNKNOWN_GROUP
 @kernel
 def rank(out: Array, values: Array, member: Members, ties: int, scaled: int, lo: int, hi: int) -> None:
     """Rank the members of each day."""
-    words, spare, tables = room(values.shape[1])
+    room = make_room(values.shape[1])
     for day in range(lo, hi):
-        count, low, high = pack(words, values[day], member[day])
-        sort_words(words, spare, count, low, high, tables)
+        count = sort_row(room, values[day], member[day])
         out[day] = NAN
-        place(out[day], words, count, ties, scaled)
+        place(out[day], room[0], room[2], count, ties, scaled)
 
 
 @kernel
 def quantile_bucket(out: Array, values: Array, member: Members, buckets: int, lo: int, hi: int) -> None:
     """Cut the ranks of each day into buckets 1 to `buckets`."""
-    words, spare, tables = room(values.shape[1])
+    room = make_room(values.shape[1])
     for day in range(lo, hi):
-        count, low, high = pack(words, values[day], member[day])
-        sort_words(words, spare, count, low, high, tables)
+        count = sort_row(room, values[day], member[day])
         out[day] = NAN
-        place_buckets(out[day], words, count, buckets)
+        place_buckets(out[day], room[0], count, buckets)
 
 
 @kernel
@@ -43,15 +41,15 @@ def group_rank(
     out: Array, values: Array, codes: Codes, member: Members, ties: int, scaled: int, lo: int, hi: int
 ) -> None:
     """Rank the members of each group on each day; the row is sorted once and then split."""
-    words, spare, tables = room(values.shape[1])
+    room = make_room(values.shape[1])
+    words, spare = room[0], room[1]
     starts, grouped = np.empty(max(codes.max(), 0) + 2, np.int64), codes >= 0
     for day in range(lo, hi):
-        count, low, high = pack(words, values[day], member[day] & grouped)
-        sort_words(words, spare, count, low, high, tables)
+        count = sort_row(room, values[day], member[day] & grouped)
         split(words, spare, count, codes, starts)
         out[day] = NAN
         for g in range(starts.size - 1):
-            place(out[day], spare[starts[g] : starts[g + 1]], starts[g + 1] - starts[g], ties, scaled)
+            place(out[day], spare[starts[g] : starts[g + 1]], room[2], starts[g + 1] - starts[g], ties, scaled)
 
 
 def _bucket(x: Values, n: float) -> Values:
