@@ -176,14 +176,8 @@ PERCENT, FROM_ZERO, UNIT, COUNT = 0, 1, 2, 3
 
 
 @kernel
-def share(twice: float, count: float, scaled: int) -> np.float32:
-    """Turn twice a place among some into what was asked for: r / n, (r - 1) / n, (r - 1) / (n - 1), or r."""
-    return finite((twice - lowest(scaled)) / (2.0 * among(count, scaled)))
-
-
-@kernel
 def lowest(scaled: int) -> float:
-    """Return twice what is taken off a place."""
+    """Return twice what is taken off a place: shares are r / n, (r - 1) / n, (r - 1) / (n - 1), or r alone."""
     return 2.0 if (scaled == FROM_ZERO) | (scaled == UNIT) else 0.0
 
 

@@ -7,38 +7,28 @@ import math
 import numpy as np
 
 from ..declare import ABSOLUTE, LINEAR, MIRROR, ORDER, SCALED, TIES, rolling
-from ..kernels.cells import NAN, ONE, ZERO, Array, Sums, finite
+from ..kernels.cells import NAN, ONE, Array, Sums, finite
 from ..kernels.kernel_cache import kernel
-from ..kernels.ranking import AVERAGE, MIN, share
+from ..kernels.ranking import AVERAGE, COUNT, MIN, UNIT, Counts, lowest
 from ..obvious import places, present
 from ..signature import Argument, Prose
 
-HALF = np.float32(0.5)
+NOTHING, HALF = np.int32(0), np.float32(0.5)
 LAST = np.float32(np.inf)
 
 
 @kernel
-def _step(now: np.float32, then: np.float32, below: np.float32, equal: np.float32) -> np.float32:
+def _step(now: np.float32, then: np.float32, below: np.int32, equal: np.int32) -> np.int32:
     """Return `below` + `equal` for an earlier value below today's, `equal` for the same value, else 0."""
-    return (below if then < now else ZERO) + (equal if then <= now else ZERO)
+    return (below if then < now else NOTHING) + (equal if then <= now else NOTHING)
 
 
 @kernel
 def _climb(
-    steps: Array, now: Array, values: Array, first: int, stop: int, lo: int, below: np.float32, equal: np.float32
+    steps: Counts, now: Array, values: Array, first: int, stop: int, lo: int, below: np.int32, equal: np.int32
 ) -> None:
-    """Add the steps of some earlier rows, eight at a time: each time the sums are read and written once."""
+    """Add the steps of some earlier rows, four at a time: each time the sums are read and written once."""
     hi, past = lo + now.size, first
-    while past + 8 <= stop:
-        a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
-        e, f, g, h = values[past + 4, lo:hi], values[past + 5, lo:hi], values[past + 6, lo:hi], values[past + 7, lo:hi]
-        for j in range(now.size):
-            one = _step(now[j], a[j], below, equal) + _step(now[j], b[j], below, equal)
-            two = _step(now[j], c[j], below, equal) + _step(now[j], d[j], below, equal)
-            three = _step(now[j], e[j], below, equal) + _step(now[j], f[j], below, equal)
-            four = _step(now[j], g[j], below, equal) + _step(now[j], h[j], below, equal)
-            steps[j] += (one + two) + (three + four)
-        past += 8
     while past + 4 <= stop:
         a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
         for j in range(now.size):
@@ -54,23 +44,27 @@ def _climb(
 
 @kernel
 def ts_rank(out: Array, values: Array, window: int, need: int, ties: int, scaled: int, lo: int, hi: int) -> None:
-    """Rank today's value among the window; of equal ones it is the last, so `first` and `max` are the same."""
+    """Rank today's value among the window; of equal ones it is the last, so `first` and `max` are the same.
+
+    Places and counts are whole numbers, doubled, which float32 divides as exactly as float64 would.
+    """
     days, names = out.shape[0], hi - lo
-    steps, known = np.empty(names, np.float32), np.zeros(names, np.float32)
-    equal = HALF if ties == AVERAGE else ZERO if ties == MIN else ONE
-    start = HALF if ties == AVERAGE else ONE if ties == MIN else ZERO
+    steps, known = np.empty(names, np.int32), np.zeros(names, np.int32)
+    equal = np.int32(1 if ties == AVERAGE else 0 if ties == MIN else 2)
+    less = np.int32(1 if scaled == UNIT else 0)
+    start = np.int32((1 if ties == AVERAGE else 2 if ties == MIN else 0) - lowest(scaled))
     for day in range(days):
         now, o = values[day, lo:hi], out[day, lo:hi]
         steps[:] = start
-        _climb(steps, now, values, max(0, day - window + 1), day + 1, lo, ONE - equal, equal)
+        _climb(steps, now, values, max(0, day - window + 1), day + 1, lo, np.int32(2 - equal), equal)
         if day >= window:
             gone = values[day - window, lo:hi]
             for j in range(names):
-                known[j] -= ONE if gone[j] == gone[j] else ZERO
+                known[j] -= np.int32(gone[j] == gone[j])
         for j in range(names):
-            known[j] += ONE if now[j] == now[j] else ZERO
-            rank = share(2.0 * steps[j], known[j], scaled)
-            o[j] = rank if (now[j] == now[j]) & (known[j] >= need) else NAN
+            known[j] += np.int32(now[j] == now[j])
+            rank = np.float32(steps[j]) / (ONE if scaled == COUNT else np.float32(known[j] - less))
+            o[j] = finite(HALF * rank) if (now[j] == now[j]) & (known[j] >= need) else NAN
 
 
 @kernel
