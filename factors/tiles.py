@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .kernels.cells import Array
 
-TILE_BYTES = 2 << 20
+TILE_BYTES = 3 << 20
 """Small enough for some tiles to share the third cache, wide enough for the loop over the columns to pay."""
 LANES = 16
 TOGETHER = 16
