@@ -149,7 +149,7 @@ def lead(result: Result) -> str:
     """Say how far ahead alphaloom is of the fastest rival, and which part of the work that comes from."""
     best = result.pair("KunQuant")
     if best is None or not result.ranks:
-        return "KunQuant was not run: nothing is said about the lead."
+        return "The race against KunQuant was not run: nothing is said about the lead."
     gap = best.other["all"] - best.own["all"]
     ranks = _rank_seconds(result, best)
     series, ahead = best.other["ts"] - best.own["ts"], result.best("KunQuant", "ts")
