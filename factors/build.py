@@ -77,7 +77,8 @@ class Builder:
 
     def _number(self, piece: Syntax) -> float:
         value = float(piece.text)
-        if not in_range(value):
+        vanishes = value == 0 and any(digit in "123456789" for digit in piece.text.lower().partition("e")[0])
+        if vanishes or not in_range(value):
             raise self.refuse(f"{piece.text} is out of range", piece, "Numbers lie between 1e-15 and 1e15.")
         return value
 
@@ -160,7 +161,7 @@ class Builder:
         takes = (
             f"{all_needed}" if all_needed == len(operator.positional) else f"{all_needed} or {len(operator.positional)}"
         )
-        was = f"{len(piece.args)} {'was' if len(piece.args) == 1 else 'were'} given"
+        was = f"{len(given)} {'was' if len(given) == 1 else 'were'} given"
         place = given[len(slots)] if len(given) > len(slots) else piece
         raise self.refuse(f"{operator.name} takes {takes} argument{plural}; {was}", place, _lesson(operator))
 

@@ -114,10 +114,10 @@ def _whole_power(node: Node) -> int:
 def _powers(node: Node, power: int = 1) -> list[tuple[Linear, int]]:
     """Return the factors of a product, each with its exponent.
 
-    A ratio below the line stays one factor: a / (b / c) is NaN where c is 0, a * c / b is not.
+    A ratio below the line stays one factor: a / (b / c) is NaN where c is 0, a * c / b is not; so does a negative power.
     """
     whole = _whole_power(node)
-    if whole:
+    if whole and (power > 0 or whole > 0):
         return _powers(node.args[0], power * whole)
     if node.op == "neg":
         return [(Linear(constant=-ONE), power), *_powers(node.args[0], power)]

@@ -7,7 +7,7 @@ names a rule of `RULES`, and a rule refuses what cannot be, saying how to mend i
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -298,11 +298,12 @@ def judged(node: Node) -> Judgement:
         return _guessed(operator, (*told, *map(_placed, misfits)))
     if operator.definition:
         return _judged_definition(node, told)
-    sure = all(part.sure for part in parts)
+    if not all(part.sure for part in parts):
+        return _guessed(operator, (*told, *_among_sure(node, parts)))
     try:
-        return Judgement(RULES[operator.unit](node, units), told, sure or operator.unit in SETTLED)
+        return Judgement(RULES[operator.unit](node, units), told)
     except UnitMismatch as refusal:
-        return _guessed(operator, (*told, _placed(refusal)) if sure else told)
+        return _guessed(operator, (*told, _placed(refusal)))
 
 
 def _unit_of_leaf(node: Node) -> Unit:
@@ -314,6 +315,19 @@ def _unit_of_leaf(node: Node) -> Unit:
 def _placed(refusal: UnitMismatch) -> Mismatch:
     """Return what a rule refused as a mismatch at its argument."""
     return Mismatch(refusal.message, refusal.hint, (refusal.position,), refusal.firm)
+
+
+def _among_sure(node: Node, parts: Sequence[Judgement]) -> Iterator[Mismatch]:
+    """Yield what does not agree among those arguments of a sum or the like whose units are no guess."""
+    places = [place for place, part in enumerate(parts) if part.sure]
+    if not OPERATORS[node.op].many or len(places) < 2:
+        return
+    fewer = node.with_args(*(node.args[place] for place in places))
+    try:
+        RULES[OPERATORS[node.op].unit](fewer, tuple(parts[place].unit for place in places))
+    except UnitMismatch as refusal:
+        mismatch = _placed(refusal)
+        yield replace(mismatch, path=(places[mismatch.path[0]], *mismatch.path[1:]))
 
 
 def _guessed(operator: Operator, mismatches: tuple[Mismatch, ...]) -> Judgement:

@@ -201,10 +201,22 @@ def _width(values: NDArray[Any]) -> type[np.floating]:
 def _frozen(values: NDArray[Any], dtype: str | type[np.generic]) -> NDArray[Any]:
     """Return a read-only C-contiguous array; copies only what somebody could still write to."""
     array = np.ascontiguousarray(values, dtype=dtype)
-    if array.flags.writeable:
-        array = array.copy() if array is values or array.base is not None else array
-        array.setflags(write=False)
+    if _is_shared(array, values):
+        array = array.copy()
+    array.setflags(write=False)
     return array
+
+
+def _is_shared(array: NDArray[Any], given: NDArray[Any]) -> bool:
+    """Tell whether somebody may write to the memory of an array: through itself, or through what it is a view of."""
+    if array is given and array.flags.writeable:
+        return True
+    owner: Any = array.base
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        owner = owner.base
+    return owner is not None and array.flags.writeable
 
 
 def _columns(values: ArrayLike, order: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ Ratios are of CPU seconds of one core, so that a busy machine matters little; en
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import platform
@@ -25,7 +26,7 @@ from alphaloom.factors import parse
 from ..rivals.wire import Tree
 from ..rivals.wire import operators as operators_of
 from .environments import OWN, REFERENCE, RIVALS, SKIPPED, STREAMED, Contender, default_folder, missing, set_up
-from .measure import GROUPS, RANKED, Formulas, Lab, agree, peak, race, save, threads, unable
+from .measure import GROUPS, RANKED, Agreement, Formulas, Lab, agree, peak, race, save, threads, unable
 from .own import tree_of
 from .picture import draw as picture
 from .prices import draw, store
@@ -35,6 +36,8 @@ from .search import broods, search_cost
 from .workload import FIELDS, GROUPINGS, RANK_SHARE, SINGLE, Workload, count, workload
 
 SIZES = {"quick": (400, 200), "small": (1260, 500), "medium": (2520, 1000), "large": (2520, 3000)}
+COMPARED, NARROW = 300, 100
+"""Days on which values are compared, and the width of a second panel: sorting goes other ways on narrow ones."""
 PARTS = ("race", "peak", "agreement", "operators", "search", "threads")
 
 
@@ -110,31 +113,33 @@ def measure_peaks(lab: Lab, rivals: Sequence[Contender], formulas: Formulas, res
         result.peaks[each.name] = peak(lab, each, formulas.group("all", without))
 
 
-def measure_agreement(lab: Lab, rivals: Sequence[Contender], formulas: Formulas, result: Result) -> None:
-    """Compare everybody's values with the reference's."""
+def measure_agreement(labs: Sequence[Lab], rivals: Sequence[Contender], formulas: Formulas, result: Result) -> None:
+    """Compare everybody's values with the reference's on panels of several widths; the worst of them is told."""
     reference = next((each for each in rivals if each.name == REFERENCE), None)
     if reference is None:
         return
     for each in (OWN, *(rival for rival in rivals if rival is not reference)):
-        without = frozenset(unable(lab, each, formulas))
+        without = frozenset(unable(labs[0], each, formulas))
         names = [name for name in formulas.names if name not in without]
         trees = formulas.group("all", without)
-        found = agree(save(lab, each, trees), save(lab, reference, trees))
-        result.agreement[each.name] = dict(zip(names, found, strict=True))
+        panels = [agree(save(lab, each, trees), save(lab, reference, trees)) for lab in labs]
+        worst = [functools.reduce(Agreement.worst, found) for found in zip(*panels, strict=True)]
+        result.agreement[each.name] = dict(zip(names, worst, strict=True))
 
 
 def measure_operators(lab: Lab, rivals: Sequence[Contender], result: Result) -> None:
     """Time single operators, each as a formula of its own."""
     cells = result.days * result.names
     trees = {text: tree_of(parse(text).root) for text in SINGLE}
+    keys = {f"single{place}": text for place, text in enumerate(SINGLE)}
+    able = Formulas(tuple(keys), tuple(trees.values()))
+    sets = {}
     for each in (OWN, *rivals):
-        keys = {f"single{place}": text for place, text in enumerate(SINGLE)}
-        able = Formulas(tuple(keys), tuple(trees.values()))
         lacks = unable(lab, each, able)
-        mine = {key: [trees[text]] for key, text in keys.items() if key not in lacks}
-        timings = race(lab, [each], {each.name: mine}, result.repeats if each.shares else 1)[each.name]
+        sets[each.name] = {key: [trees[text]] for key, text in keys.items() if key not in lacks}
+    for name, timings in race(lab, [OWN, *rivals], sets, result.repeats).items():
         for key, timing in timings.items():
-            result.operators.setdefault(keys[key], {})[each.name] = 1e9 * timing.median / cells
+            result.operators.setdefault(keys[key], {})[name] = 1e9 * timing.median / cells
 
 
 def measure_search(
@@ -151,14 +156,14 @@ def measure(options: argparse.Namespace, result: Result, rivals: Sequence[Conten
     work = workload()
     formulas = Formulas(work.names, tuple(tree_of(each.root) for each in work.expressions))
     lab = _lab(options, scratch, result.days, result.names)
-    small = _lab(options, scratch, *min(SIZES["small"], (result.days, result.names)))
+    widths = [_lab(options, scratch, min(COMPARED, result.days), names) for names in (result.names, NARROW)]
     parts: dict[str, Callable[[], object]] = {
         "race": lambda: measure_race(lab, rivals, formulas, result),
         "threads": lambda: result.threads.update(threads(lab, formulas.group("all"), result.repeats)),
         "peak": lambda: measure_peaks(lab, rivals, formulas, result),
         "search": lambda: measure_search(lab, rivals, work, options, result),
         "operators": lambda: measure_operators(lab, rivals, result),
-        "agreement": lambda: measure_agreement(small, rivals, formulas, result),
+        "agreement": lambda: measure_agreement(widths, rivals, formulas, result),
     }
     for name in options.parts.split(","):
         print(f"measuring: {name}", file=sys.stderr, flush=True)

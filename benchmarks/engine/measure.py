@@ -17,7 +17,9 @@ from .process import Process
 GROUPS = ("ts", "cs", "all")
 RANKED = ("open", "high", "low", "close", "volume", "returns")
 CLOSE_ENOUGH = 1e-3
-"""Share of a factor's standard deviation within which two cells are called equal."""
+"""Share of a day's standard deviation within which two cells are called equal."""
+ROUNDING = 1e-5
+"""Share of the value itself that float32 may lose on the way."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,9 @@ def race(
 
 
 def peak(lab: Lab, contender: Contender, trees: Sequence[Tree]) -> int:
-    """Return the most bytes that a fresh process holds that only computes; what was compiled before is only loaded."""
+    """Return the most bytes that a fresh process holds that only computes: what it compiles, another one has compiled."""
+    with lab.open(contender) as process:
+        process.prepare("all", trees)
     with lab.open(contender) as process:
         process.prepare("all", trees)
         process.run("all")
@@ -144,13 +148,17 @@ class Agreement:
     Attributes
     ----------
     values : float
-        The share of cells, present in both, that differ by no more than `CLOSE_ENOUGH` standard deviations.
+        The share of cells, present in both, that differ by no more than `CLOSE_ENOUGH` of the day's standard deviation.
     gaps : float
         The share of all cells that both have or both lack.
     """
 
     values: float
     gaps: float
+
+    def worst(self, other: Agreement) -> Agreement:
+        """Return the lower shares of two comparisons."""
+        return Agreement(min(self.values, other.values), min(self.gaps, other.gaps))
 
     @property
     def full(self) -> bool:
@@ -180,8 +188,18 @@ def _agree(values: np.ndarray, exact: np.ndarray) -> Agreement:
     both = there & wanted
     if not both.any():
         return Agreement(0.0, float(np.mean(there == wanted)))
-    apart = np.abs(values[both] - exact[both])
-    return Agreement(float(np.mean(apart <= CLOSE_ENOUGH * np.std(exact[wanted]))), float(np.mean(there == wanted)))
+    apart, room = np.abs(values - exact), CLOSE_ENOUGH * _spread(exact, wanted) + ROUNDING * np.abs(exact)
+    return Agreement(
+        float(np.mean(apart[both] <= np.broadcast_to(room, exact.shape)[both])), float(np.mean(there == wanted))
+    )
+
+
+def _spread(exact: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return the standard deviation over the names of each day, so that a large name does not excuse a small one."""
+    count = np.maximum(wanted.sum(axis=1, keepdims=True), 1)
+    mean = np.where(wanted, exact, 0.0).sum(axis=1, keepdims=True) / count
+    squares = (np.where(wanted, exact - mean, 0.0) ** 2).sum(axis=1, keepdims=True)
+    return np.asarray(np.sqrt(squares / count))
 
 
 def threads(lab: Lab, trees: Sequence[Tree], repeats: int) -> dict[int, float]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from alphaloom.factors import Engine, Node, parse, render
-from alphaloom.factors.canonical import canonical
 
 from ..rivals.wire import Array, Tree, load, serve
 from .prices import panel
@@ -62,8 +61,8 @@ class Own:
         return ""
 
     def prepare(self, key: str, trees: Sequence[Tree]) -> Any:
-        """Bring the trees to their canonical form, as a search does that breeds trees."""
-        self.ready[key] = [canonical(_node_of(tree)) for tree in trees]
+        """Read the formulas, as a search does that is given text."""
+        self.ready[key] = [parse(text_of(tree)).canonical for tree in trees]
         if not self.stream:
             lacking = range(len(trees) - len(self.room))
             self.room += [np.empty(self.engine.panel.universe.shape, np.float32) for _ in lacking]

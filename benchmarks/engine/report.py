@@ -73,7 +73,8 @@ def _pairs(result: Result) -> Iterator[str]:
     yield from table(rows)
     if result.pairs:
         first = result.pairs[0]
-        yield f"alphaloom computes {first.factors['all'] / first.own['all']:.0f} factors a second and core"
+        speed = first.factors["all"] / first.own["all"]
+        yield f"alphaloom computes {speed:.0f} factors a second and core, once it has read them, which takes {first.read:.2f} s"
     for pair in result.pairs:
         for name, reason in pair.left_out.items():
             yield f"left out beside {pair.rival}: {name} ({reason})"
@@ -90,7 +91,7 @@ def _peaks(result: Result) -> Iterator[str]:
 def _agreement(result: Result, operators: dict[str, set[str]]) -> Iterator[str]:
     if not result.agreement:
         return
-    yield "\nagreement with pandas in float64: cells within 1e-3 standard deviations, and cells missing in both"
+    yield "\nagreement with pandas in float64: cells within 1e-3 of the day's standard deviation, and cells missing in both"
     for name, found in result.agreement.items():
         apart = {factor: each for factor, each in found.items() if not each.full}
         yield f"{name}: {len(found) - len(apart)} of {len(found)} factors in more than 99.99 % of cells"

@@ -29,6 +29,8 @@ class Pair:
         CPU seconds that the rival spent before its first run.
     left_out : dict
         The formulas that it cannot compute, with the reason.
+    read : float
+        CPU seconds in which alphaloom reads the formulas before its first run.
     """
 
     rival: str
@@ -37,6 +39,7 @@ class Pair:
     other: dict[str, float]
     compiled: dict[str, float]
     left_out: dict[str, str]
+    read: float
 
     def ratio(self, group: str) -> float:
         """Return how many times the CPU seconds of alphaloom the rival takes."""
@@ -91,4 +94,5 @@ def pair_of(
     return Pair(
         rival.name, dict(counts), {group: own[key].median for group, key in keys.items()}, seconds,
         {group: other[key].prepared for group, key in keys.items() if key in other}, left_out,
+        own[keys["all"]].prepared,
     )  # fmt: skip

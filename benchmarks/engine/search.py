@@ -128,8 +128,8 @@ class SearchCost:
 
     @property
     def ratio(self) -> float:
-        """Return the rival's batch, compiling included, over alphaloom's, with the cache or without it, as is better."""
-        return sum(self.rival["batch"]) / min(self.own["cached"], self.own["batch"])
+        """Return the rival's batch, compiling included, over alphaloom's with its default cache."""
+        return sum(self.rival["batch"]) / self.own["cached"]
 
 
 def search_cost(lab: Lab, brood: Brood, parents: Sequence[Expression], rival: Contender | None) -> SearchCost:

@@ -44,8 +44,8 @@ ts_max(x, d) -> ts_max(x, d)
 ts_argmax(x, d) -> ts_argmax(x, d) # ts_argmax counts days since, 0 today; many ports count the place in the window instead, which turns its ranks around
 ts_argmin(x, d) -> ts_argmin(x, d) # ts_argmin counts days since, 0 today; many ports count the place in the window instead, which turns its ranks around
 ts_rank(x, d) -> ts_rank(x, d)
-min(x, d) >> ts_min(x, d)
-max(x, d) >> ts_max(x, d)
+min(x, d) >> ts_min(x, d) # min with a number in the second place is read as the rolling minimum over that many days, as in the paper; to compare with a number write it first
+max(x, d) >> ts_max(x, d) # max with a number in the second place is read as the rolling maximum over that many days, as in the paper; to compare with a number write it first
 min(x, y) -> min(x, y)
 max(x, y) -> max(x, y)
 min(n, x) << min(x, n)

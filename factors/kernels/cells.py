@@ -41,6 +41,12 @@ def finite(value: float | np.float32) -> np.float32:
 
 
 @kernel
+def group_count(codes: Codes) -> int:
+    """Return how many groups there may be, at least one."""
+    return max(int(codes.max()), 0) + 1 if codes.size else 1
+
+
+@kernel
 def is_constant(squares: float, mean: float, count: float) -> bool:
     """Tell whether a sum of squared deviations is rounding noise around its mean."""
     return squares <= count * (mean * TINY) ** 2

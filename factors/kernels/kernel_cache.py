@@ -6,6 +6,7 @@ import contextlib
 import dis
 import functools
 import hashlib
+import pickle
 import threading
 from collections.abc import Callable
 from importlib import import_module
@@ -16,6 +17,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "operators")
 _COMPILING = threading.RLock()
+UNREADABLE = (
+    pickle.UnpicklingError,
+    EOFError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ImportError,
+    IndexError,
+    KeyError,
+)
+"""What reading a file raises that was cut off or overwritten."""
 
 
 @functools.cache
@@ -92,7 +104,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     theirs, config.CACHE_DIR = config.CACHE_DIR, folder()
     try:
         compiled.enable_caching()
-        _forgive_full_disk(compiled)
+        _forgive_the_disk(compiled)
     except RuntimeError:  # nowhere to write: compile anew in each process
         pass
     finally:
@@ -100,12 +112,26 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     return cast(Callable[..., Any], compiled)
 
 
-def _forgive_full_disk(compiled: Any) -> None:
-    """Let a kernel run although its machine code could not be kept."""
-    save = compiled._cache.save_overload
+def _forgive_the_disk(compiled: Any) -> None:
+    """Let a kernel run although its machine code could not be kept, or what was kept can no longer be read.
+
+    A full disk loses what is written last, and a machine that goes down may leave files that are cut off.
+    """
+    cache = compiled._cache
+    load, save = cache.load_overload, cache.save_overload
+
+    def load_if_possible(*overload: Any) -> Any:
+        try:
+            return load(*overload)
+        except UNREADABLE:
+            return None
 
     def save_if_possible(*overload: Any) -> None:
         with contextlib.suppress(OSError):
-            save(*overload)
+            try:
+                save(*overload)
+            except UNREADABLE:
+                cache.flush()
+                save(*overload)
 
-    compiled._cache.save_overload = save_if_possible
+    cache.load_overload, cache.save_overload = load_if_possible, save_if_possible

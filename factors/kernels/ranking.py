@@ -24,6 +24,7 @@ SIGN = np.uint32(0x80000000)
 HALF_WORD = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 ALIKE = np.uint64(0)
+DISTANCE_BITS = 32
 LONG_RUN = 24
 """Values above which a run is sorted by numba's merge sort, not by insertion."""
 DIGIT = 11
@@ -106,20 +107,25 @@ def _by_digits(words: Words, spare: Words, keys: Keys, shift: int, bits: int, on
 
 @kernel
 def _again(words: Words, spare: Words, shift: int, bits: int, one: Counts, two: Counts) -> None:
-    """Order words by two further digits; equal ones keep their order."""
-    mask, first, second = np.uint64(one.size - 1), HALF_WORD + np.uint64(shift), HALF_WORD + np.uint64(shift + bits)
+    """Order words by two further digits of their distance; equal ones keep their order.
+
+    A distance has 32 bits: of digits above them nothing is left, and a shift by 64 or more would be undefined.
+    """
+    mask = np.uint64(one.size - 1)
+    upper = mask if shift + bits < DISTANCE_BITS else np.uint64(0)
+    first, second = HALF_WORD + np.uint64(shift), HALF_WORD + np.uint64(min(shift + bits, DISTANCE_BITS - 1))
     one[:] = 0
     two[:] = 0
     for word in words:
         one[(word >> first) & mask] += 1
-        two[(word >> second) & mask] += 1
+        two[(word >> second) & upper] += 1
     _starts(one, two)
     for word in words:
         digit = (word >> first) & mask
         spare[one[digit]] = word
         one[digit] += 1
     for word in spare:
-        digit = (word >> second) & mask
+        digit = (word >> second) & upper
         words[two[digit]] = word
         two[digit] += 1
 

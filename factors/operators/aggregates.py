@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..declare import ABSOLUTE, DDOF, EVEN, LINEAR, across
-from ..kernels.cells import NAN, Array, Codes, Members, finite
+from ..kernels.cells import NAN, Array, Codes, Members, finite, group_count
 from ..kernels.kernel_cache import kernel
 from ..obvious import Values, variance
 from ..signature import Prose
@@ -32,7 +32,7 @@ def group_aggregate(
     out: Array, values: Array, codes: Codes, member: Members, ddof: int, what: int, lo: int, hi: int
 ) -> None:
     """Aggregate the members of each group that have a value, and give it to each of them."""
-    sums = np.empty((3, max(codes.max(), 0) + 1))
+    sums = np.empty((3, group_count(codes)))
     for day in range(lo, hi):
         row, o = values[day], out[day]
         group_centres(row, codes, member[day], sums)

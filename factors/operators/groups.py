@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..declare import DDOF, LINEAR, ODD, across
-from ..kernels.cells import NAN, Array, Codes, Members, finite, is_constant
+from ..kernels.cells import NAN, Array, Codes, Members, finite, group_count, is_constant
 from ..kernels.kernel_cache import kernel
 from ..obvious import score
 from ..signature import Prose
@@ -34,7 +34,7 @@ def group_centres(row: Array, codes: Codes, member: Members, sums: NDArray[np.fl
 @kernel
 def group_demean(out: Array, values: Array, codes: Codes, member: Members, lo: int, hi: int) -> None:
     """Subtract the mean of the group."""
-    sums = np.empty((3, max(codes.max(), 0) + 1))
+    sums = np.empty((3, group_count(codes)))
     for day in range(lo, hi):
         row, o = values[day], out[day]
         group_centres(row, codes, member[day], sums)
@@ -46,7 +46,7 @@ def group_demean(out: Array, values: Array, codes: Codes, member: Members, lo: i
 @kernel
 def group_zscore(out: Array, values: Array, codes: Codes, member: Members, ddof: int, lo: int, hi: int) -> None:
     """Subtract the mean of the group and divide by its standard deviation."""
-    sums = np.empty((3, max(codes.max(), 0) + 1))
+    sums = np.empty((3, group_count(codes)))
     for day in range(lo, hi):
         row, o = values[day], out[day]
         group_centres(row, codes, member[day], sums)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..declare import ORDER, SCALED, TIES, across
-from ..kernels.cells import NAN, Array, Codes, Members
+from ..kernels.cells import NAN, Array, Codes, Members, group_count
 from ..kernels.kernel_cache import kernel
 from ..kernels.ranking import make_room, place, place_buckets, sort_row, split
 from ..obvious import Values, places
@@ -43,7 +43,7 @@ def group_rank(
     """Rank the members of each group on each day; the row is sorted once and then split."""
     room = make_room(values.shape[1])
     words, spare = room[0], room[1]
-    starts, grouped = np.empty(max(codes.max(), 0) + 2, np.int64), codes >= 0
+    starts, grouped = np.empty(group_count(codes) + 1, np.int64), codes >= 0
     for day in range(lo, hi):
         count = sort_row(room, values[day], member[day] & grouped)
         split(words, spare, count, codes, starts)

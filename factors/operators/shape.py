@@ -12,9 +12,11 @@ from ..kernels.cells import NAN, TINY, Array, Flags, Places, Sums, finite, flagg
 from ..kernels.kernel_cache import kernel
 from ..obvious import Values, constant, present
 from ..signature import Prose
-from .spread import LOST, RENEWED
+from .spread import RENEWED
 
 SKEW, KURTOSIS = 0, 1
+LOST = 1e-7
+"""Share of the largest fourth powers below which a window is computed anew: a fourth power loses digits sooner."""
 
 State = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums]
 """Anchor, count, sums of the powers 1 to 4 about the anchor, and the largest sum of fourth powers so far."""

@@ -30,7 +30,13 @@ def a_result() -> Result:
     nodes = {"as written": {"trees": 322, "distinct": 281, "ranks": 33, "share": 33 / 281}}
     groups = {"ts": 36, "cs": 24, "all": 60}
     pair = Pair(
-        "KunQuant 8 wide", groups, {"ts": 0.25, "cs": 0.75, "all": 1.0}, {"ts": 0.75, "cs": 7.0, "all": 8.0}, {}, {}
+        "KunQuant 8 wide",
+        groups,
+        {"ts": 0.25, "cs": 0.75, "all": 1.0},
+        {"ts": 0.75, "cs": 7.0, "all": 8.0},
+        {},
+        {},
+        0.1,
     )
     search = SearchCost("mutation", 0.4, {"single": 5.0, "batch": 4.0, "cached": 3.0}, {"batch": (127.0, 10.0)})
     return Result(

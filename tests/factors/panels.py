@@ -39,10 +39,23 @@ def draw(seed: int, days: int, names: int, flavour: str, *, all_members: bool = 
     """Draw a panel whose columns are all of one flavour, in a universe with holes."""
     rng = np.random.default_rng(seed)
     fields = {name: column(rng, days, names, flavour) for name in NAMES}
+    groups = {name: rng.integers(-1, 3, names).astype(np.int16) for name in ("sector", "industry")}
+    return of(fields, np.ones((days, names), bool) if all_members else rng.random((days, names)) < 0.9, groups)
+
+
+def of(
+    fields: dict[str, NDArray[np.float64]],
+    universe: NDArray[np.bool_] | None = None,
+    groups: dict[str, NDArray[np.int16]] | None = None,
+) -> Panel:
+    """Return a panel of some columns, ones for those that every panel has, all names in the universe unless told."""
+    days, names = next(iter(fields.values())).shape
+    every = ("open", "high", "low", "close", "volume", "returns")
+    fields = {name: np.ones((days, names)) for name in every} | fields
     return Panel(
         dates=np.datetime64("2020-01-01") + np.arange(days),
         symbols=tuple(f"S{j:03}" for j in range(names)),
         fields=fields,
-        universe=np.ones((days, names), bool) if all_members else rng.random((days, names)) < 0.9,
-        groups={name: rng.integers(-1, 3, names).astype(np.int16) for name in ("sector", "industry")},
+        universe=np.ones((days, names), bool) if universe is None else universe,
+        groups=groups or {},
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -215,7 +217,7 @@ def test_a_stream_reads_no_further_than_it_must() -> None:
         next(stream)
 
 
-@pytest.mark.parametrize(("days", "names"), [(1, 1), (1, 5), (4, 1), (0, 3)])
+@pytest.mark.parametrize(("days", "names"), [(1, 1), (1, 5), (4, 1), (0, 3), (3, 0)])
 def test_tiny_panels_are_computed(days: int, names: int) -> None:
     panel = panels.draw(0, days, names, "plain")
     for found in Engine(panel).evaluate([*BATCH, "ts_mean(close, 3, min_periods=1)"]):
@@ -298,3 +300,42 @@ def test_where_nothing_can_be_kept_warming_up_is_not_noted(tmp_path: Path, monke
     warmup.warm_up(lines.append)
     warmup.warm_up(lines.append)
     assert lines == ["compiled 1 of 1"] * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "power(cap / amount, 4)",
+        "cap / amount * cap / amount * cap / amount * cap / amount",
+        "close / amount / cap / amount / cap",
+        "power(amount / ts_mean(amount, 3), 5)",
+        "power(amount / 1000, 3) / power(cap, 3)",
+    ],
+)
+def test_a_ratio_of_large_numbers_stays_in_range(text: str) -> None:
+    """The canonical form has cap * cap * cap * cap above the line, which float32 cannot hold."""
+    rng = np.random.default_rng(0)
+    shape = (30, 40)
+    fields = {name: 10 ** rng.uniform(low, low + 4, shape) for name, low in (("close", 0), ("amount", 7), ("cap", 9))}
+    panel = panels.of(fields)
+    expression = parse(text)
+    engine = Engine(panel)
+    written, canonical = engine.compute([expression.root])[0], engine.evaluate([expression])[0]
+    assert np.isfinite(canonical[2:]).all()
+    np.testing.assert_allclose(canonical, written, rtol=2e-6)
+
+
+def test_a_negative_power_below_the_line_keeps_what_is_missing() -> None:
+    panel = panels.of({"returns": np.array([[0.0, 2.0, -4.0]])})
+    found = Engine(panel).evaluate(["1 / power(returns, -1)", "power(power(returns, -2), -1)"])
+    np.testing.assert_array_equal(found, [[[np.nan, 2.0, -4.0]], [[np.nan, 4.0, 16.0]]])
+
+
+@pytest.mark.parametrize("jump", [30, 100, 170, 300, 3000])
+def test_a_level_that_jumps_costs_kurtosis_no_digits(jump: int) -> None:
+    rng = np.random.default_rng(jump)
+    values = rng.normal(size=(200, 8)) + np.where(np.arange(200) > 80, jump, 0)[:, None]
+    values = values.astype(np.float32).astype(float)
+    found = Engine(panels.of({"close": values})).evaluate(["ts_kurt(close, 20)"])[0]
+    expected = pd.DataFrame(values).rolling(20).apply(lambda window: scipy.stats.kurtosis(window, bias=False), raw=True)
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)

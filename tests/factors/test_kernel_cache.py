@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 
+from alphaloom.factors.kernels import kernel_cache
 from alphaloom.factors.kernels.kernel_cache import kernel
 
 
@@ -32,3 +34,20 @@ def test_a_kernel_runs_when_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(FunctionCache, "load_overload", lambda self, *given: None)
     monkeypatch.setattr(FunctionCache, "save_overload", full)
     assert kernel(twice)(np.ones(2)).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize("keep", [0, 60])
+def test_a_spoilt_cache_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, keep: int
+) -> None:
+    monkeypatch.setattr(kernel_cache, "folder", lambda: str(tmp_path))
+    assert kernel(twice)(np.ones(2)).tolist() == [2, 2]
+    spoilt = sorted(tmp_path.rglob(pattern))
+    assert spoilt
+    for path in spoilt:
+        path.write_bytes(path.read_bytes()[:keep])
+    assert kernel(twice)(np.ones(2)).tolist() == [2, 2]
+    again: Any = kernel(twice)
+    assert again(np.ones(2)).tolist() == [2, 2]
+    assert again._compiled.stats.cache_hits

@@ -239,3 +239,12 @@ def test_a_field_that_only_a_definition_reads_is_told_at_its_operator() -> None:
 
 def test_a_division_by_zero_is_shown_where_it_stands() -> None:
     assert refusal("close + open / 0").at == 8
+
+
+def test_a_constant_too_small_to_be_written_is_refused() -> None:
+    assert "out of range" in refusal("1e-400 * returns").message
+    assert parse("returns + 0.0").canonical_text == "returns"
+
+
+def test_a_call_with_keywords_alone_lacks_its_argument() -> None:
+    assert refusal("rank(ties=first)").message == "rank takes 1 argument; 0 were given"

@@ -81,3 +81,20 @@ def test_other_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match="one shape"):
         row_rank_correlation(np.ones((2, 3)), np.ones((2, 4)))
     assert rank_rows(np.ones((0, 4))).shape == (0, 4)
+
+
+@pytest.mark.parametrize("names", [64, 65, 100, 128, 129, 300, 513, 1000, 1025, 3000])
+@pytest.mark.parametrize("kind", ["outlier", "ties", "outliers of both signs"])
+def test_rows_that_the_first_digits_do_not_order(names: int, kind: str) -> None:
+    """Each length has its own digits; near an outlier, and among many equal values, the lower ones decide."""
+    rng = np.random.default_rng(names)
+    values = rng.normal(100, 1, (12, names))
+    if kind == "ties":
+        values = rng.integers(-3, 4, (12, names)).astype(float)
+        values[rng.random(values.shape) < 0.3] = np.nan
+    else:
+        values[:, 0] = -1e6
+        values[:, -1] = 1e30 if kind == "outliers of both signs" else -1e6
+    values = values.astype(np.float32)
+    expected = pd.DataFrame(values).rank(axis=1, pct=True).to_numpy()
+    np.testing.assert_allclose(rank_rows(values), expected, rtol=1e-12)

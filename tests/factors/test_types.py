@@ -102,3 +102,9 @@ def test_all_unit_mistakes_of_a_formula_come_at_once() -> None:
     with pytest.raises(ParseError) as caught:
         parse("rank(close + volume) * ts_mean(high + volume, 5) + (open < volume)")
     assert [error.at for error in caught.value.mistakes] == [13, 38, 59]
+
+
+def test_a_guessed_unit_does_not_hide_what_disagrees_beside_it() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("close + volume + (high + volume)")
+    assert [error.at for error in caught.value.mistakes] == [8, 25]
