@@ -62,7 +62,7 @@ RANK = across(
     "rank", "x", "rank",
     Prose("Rank among the names: ascending, average ties, percentile in (0, 1].", "the cross-sectional rank of {x}",
           "rank(returns)"),
-    rank, TIES, SCALED, cost=8.0, scaling=ORDER, reference=lambda x, ties, scaled: places(x, ties, scaled),
+    rank, TIES, SCALED, cost=6.0, scaling=ORDER, reference=lambda x, ties, scaled: places(x, ties, scaled),
 )  # fmt: skip
 GROUP_RANK = across(
     "group_rank", "x by@", "rank",
@@ -75,6 +75,6 @@ QUANTILE_BUCKET = across(
     "quantile_bucket", "x", "number",
     Prose("Bucket of x among the names, 1 (lowest) to n: the ceiling of n * rank(x).",
           "the bucket of {x} among {n} equal cross-sectional buckets", "quantile_bucket(returns, 5)"),
-    quantile_bucket, Argument("n", "number", low=2, high=1000, whole=True), cost=8.0, scaling=ORDER,
+    quantile_bucket, Argument("n", "number", low=2, high=1000, whole=True), cost=7.0, scaling=ORDER,
     reference=_bucket,
 )  # fmt: skip
