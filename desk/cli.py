@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from . import doctoring, formulas, running, scoring, serving, starting
+from . import auditing, doctoring, formulas, running, scoring, serving, starting
 from .failures import INTERRUPTED, announce
 from .formula_command import FormulaCommand
 
@@ -29,6 +29,7 @@ scoring.app.command(cls=FormulaCommand, short_help="Write formulas in another la
 scoring.app.command(cls=FormulaCommand, short_help="Say a formula in plain words.")(formulas.explain)
 scoring.app.command(cls=FormulaCommand, short_help="List the operators, or document one.")(formulas.operators)
 app.add_typer(scoring.app, name="factor")
+app.add_typer(auditing.app, name="market")
 app.add_typer(serving.app, name="serve")
 app.command(short_help="Write a commented campaign file.")(starting.init)
 app.command(short_help="Say what this machine can do.")(doctoring.doctor)

@@ -16,6 +16,8 @@ from .rules import costs
 
 __all__ = ["app", "score"]
 
+OF_DATA = "data"
+"""The code of a warning that is about the panel, whatever the factor."""
 app = typer.Typer(no_args_is_help=True, help="Work on factors.")
 
 
@@ -56,8 +58,15 @@ def _print_sheet(sheet: Mapping[str, Any]) -> None:
     for name, value in _rows(sheet):
         table.add_row(Text(name, style="dim"), Text(value))
     console.print(table)
-    for warning in sheet.get("warnings") or ():
+    warnings = sheet.get("warnings") or ()
+    told = [warning for warning in warnings if warning.get("code") != OF_DATA]
+    for warning in told:
         console.print(Text(f"warning: {warning.get('message')}", style="yellow"))
+    if len(told) < len(warnings):
+        console.print(Text("the data", style="bold"))
+    for warning in warnings:
+        if warning.get("code") == OF_DATA:
+            console.print(Text(f"- {warning.get('message')}"))
 
 
 def _held(sheet: Mapping[str, Any]) -> str:

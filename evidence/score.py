@@ -17,6 +17,7 @@ from .labels import forward_returns, inside, next_open_returns
 from .settings import EvidenceSettings
 from .sheet import Sheet, Warned
 from .significance import newey_west_t
+from .survivorship import Survivorship
 from .windows import HORIZONS, Window
 
 Frame = NDArray[np.float64]
@@ -84,6 +85,10 @@ class Scorer:
     def _targets(self) -> dict[Window, Target]:
         return {}
 
+    @cached_property
+    def _sizes(self) -> dict[Window, Survivorship]:
+        return {}
+
     def target(self, window: Window) -> Target:
         """Return what factors are scored against on a window; made at the first question."""
         if window not in self._targets:
@@ -141,7 +146,7 @@ class Scorer:
             quantile_returns=_quantile_returns(factor, target.returns),
             by_year={str(year): _mean(daily[target.years == year]) for year in np.unique(target.years)},
             coverage=covered,
-            warnings=self._warnings(covered, test.mean),
+            warnings=(*self._warnings(covered, test.mean), *self._survivors(values, window)),
             daily=daily,
             net_daily=book.net,
         )
@@ -162,6 +167,13 @@ class Scorer:
         if covered < 0.5:
             found.append(Warned("thin_coverage", "fewer than half of the universe's cells have a value"))
         return tuple(found)
+
+    def _survivors(self, values: Values, window: Window) -> tuple[Warned, ...]:
+        """Return the doubt that a factor lives on the size effect of a list of survivors."""
+        if window not in self._sizes:
+            self._sizes[window] = Survivorship(self.panel, window, self.exposures.size, self.settings.horizon_days)
+        said = self._sizes[window].objection(values)
+        return (Warned("survivorship", said),) if said else ()
 
 
 def _mean(series: NDArray[np.float64]) -> float:

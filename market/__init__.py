@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import Finding, MarketError, PanelError
 from .panel import Panel
+from .suspicion import Suspicion
 
 if TYPE_CHECKING:
-    from .load import PanelSource, load_panel
+    from .load import PanelSource, load_panel, read_panel
     from .synthetic import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
+    from .traps import examine
 
 HEAVY = {
     "Plant": "synthetic",
@@ -21,7 +23,9 @@ HEAVY = {
     "PanelSource": "load",
     "SyntheticConfig": "synthetic",
     "SyntheticMarket": "synthetic",
+    "examine": "traps",
     "load_panel": "load",
+    "read_panel": "load",
     "simulate": "synthetic",
 }
 """Names that are imported when they are first used, and their modules."""
@@ -34,9 +38,12 @@ __all__ = [
     "PanelSource",
     "Plant",
     "PlantedAlpha",
+    "Suspicion",
     "SyntheticConfig",
     "SyntheticMarket",
+    "examine",
     "load_panel",
+    "read_panel",
     "simulate",
 ]
 

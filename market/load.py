@@ -15,8 +15,9 @@ from .derive import check_derivations, derived
 from .findings import Audit
 from .panel import Panel
 from .sectors import read_sectors
-from .suspicion import maybe_adjusted, suspicions
 from .table import read_table
+from .traps import examine
+from .traps.levels import maybe_adjusted
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,22 @@ class PanelSource:
 
 
 def load_panel(source: PanelSource) -> Panel:
-    """Load a panel from files.
+    """Load a panel from files, with everything in its notes that `examine` suspects.
+
+    Raises
+    ------
+    PanelError
+        As `read_panel`.
+    """
+    panel = read_panel(source)
+    return replace(panel, notes=(*panel.notes, *map(str, examine(panel))))
+
+
+def read_panel(source: PanelSource) -> Panel:
+    """Read a panel from files.
 
     A name is in the universe on the days on which it has an open and a close; no day knows a later one. Nothing is
-    repaired: what looks wrong and may be right is said in the notes.
+    repaired: what looks wrong and may be right is for `examine` to say.
 
     Raises
     ------
@@ -74,8 +87,7 @@ def load_panel(source: PanelSource) -> Panel:
     fields, stamps = derived(prices.fields, source.derive)
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble(replace(prices, fields=fields, notes=notes), groups)
-    panel = replace(panel, back_adjusted=maybe_adjusted(panel))
-    return replace(panel, notes=(*panel.notes, *suspicions(panel)))
+    return replace(panel, back_adjusted=maybe_adjusted(panel))
 
 
 def assemble(prices: Prices, groups: Mapping[str, list[str]]) -> Panel:

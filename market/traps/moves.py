@@ -1,0 +1,147 @@
+"""What the detectors share: log moves of every name, what the market did, and how far a name usually moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..panel import Panel
+
+Frame = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NORMAL = 1.4826
+"""The standard deviation of a normal variable over its median absolute deviation."""
+LARGEST_SHARE = 0.1
+"""A single name's log move counts for no more than this in the market's, so that a wrong price cannot move it."""
+SAMPLE_ROWS = 500
+FEWEST_VALUES = 20
+CLIP = 4.0
+AROUND = 10
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Log moves of a panel, each `[T, N]` unless said otherwise, computed once and when first asked for.
+
+    A move needs both of its prices, on rows that follow one another; prices that are not positive are missing.
+    """
+
+    panel: Panel
+
+    @cached_property
+    def close(self) -> Frame:
+        """Return the log of the close."""
+        return logarithm(self.panel.fields["close"])
+
+    @cached_property
+    def open(self) -> Frame:
+        """Return the log of the open."""
+        return logarithm(self.panel.fields["open"])
+
+    @cached_property
+    def volume(self) -> Frame:
+        """Return the log of the volume, NaN where nothing was traded."""
+        return logarithm(self.panel.fields["volume"])
+
+    @cached_property
+    def returns(self) -> Frame:
+        """Return close to close, NaN on the first row."""
+        return since_yesterday(self.close, self.close)
+
+    @cached_property
+    def night(self) -> Frame:
+        """Return close to the next open, in the row of that open."""
+        return since_yesterday(self.open, self.close)
+
+    @cached_property
+    def market(self) -> Frame:
+        """Return the mean clipped move of each day `[T]`, 0 where nobody moved."""
+        return row_means(np.clip(self.returns, -LARGEST_SHARE, LARGEST_SHARE))
+
+    @cached_property
+    def own(self) -> Frame:
+        """Return each name's move beyond the market's."""
+        return np.asarray(self.returns - self.market[:, None])
+
+    @cached_property
+    def usual(self) -> Frame:
+        """Return a robust standard deviation of each name's own daily move `[N]`; a quiet or new name takes the median one."""
+        return usual_size(self.own)
+
+    @cached_property
+    def unit(self) -> Frame:
+        """Return each name's own move in units of its usual one, clipped to four either way."""
+        return np.asarray(np.clip(self.own / self.usual, -CLIP, CLIP))
+
+
+def logarithm(values: Frame) -> Frame:
+    """Return the natural logarithm in float64, NaN where a value is not positive or not finite."""
+    out = np.full(values.shape, np.nan)
+    with np.errstate(invalid="ignore"):
+        np.log(values, out=out, where=(values > 0) & (values < np.inf))
+    return out
+
+
+def since_yesterday(today: Frame, before: Frame) -> Frame:
+    """Return today's row less the row before of the other frame; NaN on the first row."""
+    out = np.full(today.shape, np.nan)
+    np.subtract(today[1:], before[:-1], out=out[1:])
+    return out
+
+
+def row_means(values: Frame) -> Frame:
+    """Return the mean of the known values of each row `[T]`, 0 where there are none."""
+    known = ~np.isnan(values)
+    total: Frame = np.where(known, values, 0.0).sum(axis=1)
+    return np.asarray(total / np.maximum(known.sum(axis=1), 1))
+
+
+def medians(values: Frame) -> Frame:
+    """Return the median of the known values of each column, NaN where there are none."""
+    ordered = np.sort(values, axis=0)  # missing values go last
+    count = (~np.isnan(values)).sum(axis=0)
+    column = np.arange(values.shape[1])
+    low, high = np.maximum(count - 1, 0) // 2, np.minimum(count // 2, max(len(values) - 1, 0))
+    if not len(values):
+        return np.full(values.shape[1], np.nan)
+    middle: Frame = (ordered[low, column] + ordered[high, column]) / 2.0
+    return middle
+
+
+def thinned(values: Frame, rows: int = SAMPLE_ROWS) -> Frame:
+    """Return at most `rows` evenly spaced rows."""
+    return values[:: max(1, -(-len(values) // rows))]
+
+
+def usual_size(moves: Frame) -> Frame:
+    """Return 1.4826 times the median absolute move of each name `[N]`, from evenly spaced days.
+
+    A name with fewer than twenty of them, or that mostly does not move, is given the median of the others.
+    """
+    sample = np.abs(thinned(moves))
+    size = NORMAL * medians(sample)
+    with np.errstate(invalid="ignore"):
+        known = ((~np.isnan(sample)).sum(axis=0) >= FEWEST_VALUES) & (size > 0)
+        other = size[known] if known.any() else size[size > 0]
+    return np.where(known, size, float(np.median(other)) if other.size else 1.0)
+
+
+def places(panel: Panel, where: Mask) -> list[tuple[int, int]]:
+    """Return (row, column) of the marked cells, by day and then by name."""
+    return [(int(day), int(name)) for day, name in np.argwhere(where)]
+
+
+def cell_text(panel: Panel, day: int, name: int) -> str:
+    """Return a cell as `AAPL 2014-06-09`."""
+    return f"{panel.symbols[name]} {panel.dates[day]}"
+
+
+def local_size(moves: Frame, first: int, end: int) -> float:
+    """Return 1.4826 times the median absolute move of ten rows before `first` and ten from `end` on; 0 if none is known."""
+    around = np.concatenate([moves[max(first - AROUND, 0) : first], moves[end : end + AROUND]])
+    around = np.abs(around[~np.isnan(around)])
+    return NORMAL * float(np.median(around)) if around.size else 0.0
