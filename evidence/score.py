@@ -9,14 +9,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..factors import RowOrder, order_rows, rank_rows, row_rank_correlation
+from ..factors import RowOrder, order_rows, row_rank_correlation
 from ..market import Panel
-from .book import Costs, LongShort, long_short
+from .daily import Daily, Thin, daily_statistics, thinned
 from .exposures import Exposures, measure_exposures, residual
 from .labels import forward_returns, inside, next_open_returns
 from .settings import EvidenceSettings
 from .sheet import Sheet, Warned
 from .significance import newey_west_t
+from .sleeves import Costs, LongShort, sides_long_short
 from .survivorship import Survivorship
 from .windows import HORIZONS, Window
 
@@ -24,7 +25,6 @@ Frame = NDArray[np.float64]
 Values = NDArray[np.float32]
 DECAY_STEP = 5
 LAG_PER_HORIZON = 2
-QUANTILES = 5
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Target:
 
     label: Frame
     order: RowOrder
-    thin: Mapping[int, RowOrder]
+    thin: Thin
     returns: Frame
     earned: Frame
     years: NDArray[np.str_]
@@ -94,11 +94,11 @@ class Scorer:
         if window not in self._targets:
             horizon = self.settings.horizon_days
             label = inside(self.labels[horizon], window, horizon)
-            thin = {days: inside(self.labels[days], window, days)[::DECAY_STEP] for days in HORIZONS}
+            thin = [(days, order_rows(inside(self.labels[days], window, days)[::DECAY_STEP])) for days in HORIZONS]
             self._targets[window] = Target(
                 label=label,
                 order=order_rows(label),
-                thin={days: order_rows(rows) for days, rows in thin.items()},
+                thin=thinned(thin, DECAY_STEP),
                 returns=inside(self.returns, window, horizon),
                 earned=inside(self.daily_returns, window, 1),
                 years=self.panel.dates[window.start : window.stop].astype("datetime64[Y]").astype(str),
@@ -122,13 +122,11 @@ class Scorer:
         sign
             Direction of the long-short book, 1 or -1; None takes the sign of this window's mean RankIC.
         """
-        target, factor = self.target(window), window.cut(values)
-        order = order_rows(factor)
-        daily = row_rank_correlation(order, target.order)
-        test = newey_west_t(daily, self.lag)
-        book = self._book(order, target, sign if sign is not None else (-1 if test.mean < 0 else 1))
-        covered = float(order.counts.sum()) / max(target.inhabited, 1)
-        thin = order.take(slice(None, None, DECAY_STEP))
+        target = self.target(window)
+        found = daily_statistics(window.cut(values), target.label, target.order, target.returns, target.thin)
+        test = newey_west_t(found.rank_ic, self.lag)
+        book = self._book(found, target, sign if sign is not None else (-1 if test.mean < 0 else 1))
+        covered = float(found.counts.sum()) / max(target.inhabited, 1)
         return Sheet(
             window=window.name,
             first=window.first_day,
@@ -136,28 +134,24 @@ class Scorer:
             days=test.days,
             horizon_days=self.settings.horizon_days,
             rank_ic=test.mean,
-            ic=_mean(_row_correlation(factor, target.label)),
-            icir=_ratio(test.mean, daily),
+            ic=_mean(found.ic),
+            icir=_ratio(test.mean, found.rank_ic),
             t=test.t,
             turnover=book.turnover,
             gross_sharpe=book.sharpe_gross,
             net_sharpe=book.sharpe_net,
-            decay={days: _mean(row_rank_correlation(thin, label)) for days, label in target.thin.items()},
-            quantile_returns=_quantile_returns(factor, target.returns),
-            by_year={str(year): _mean(daily[target.years == year]) for year in np.unique(target.years)},
+            decay=dict(zip(target.thin.horizons, map(float, found.decay), strict=True)),
+            quantile_returns=tuple(map(_mean, found.fifths.T)),
+            by_year={str(year): _mean(found.rank_ic[target.years == year]) for year in np.unique(target.years)},
             coverage=covered,
             warnings=(*self._warnings(covered, test.mean), *self._survivors(values, window)),
-            daily=daily,
+            daily=found.rank_ic,
             net_daily=book.net,
         )
 
-    def _book(self, order: RowOrder, target: Target, sign: int) -> LongShort:
-        ranks = rank_rows(order)
-        if sign < 0:  # of -x: rank n + 1 - r; ranks are whole or half, so that rounding first makes it exact
-            count = np.maximum(order.counts, 1)[:, None]
-            ranks = (count + 1 - np.rint(2 * count * ranks) / 2) / count
+    def _book(self, found: Daily, target: Target, sign: int) -> LongShort:
         costs = Costs(self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year)
-        return long_short(ranks, target.earned, costs, self.settings.horizon_days)
+        return sides_long_short(found.sides, found.counts, target.earned, costs, self.settings.horizon_days, sign=sign)
 
     def _warnings(self, covered: float, mean: float) -> tuple[Warned, ...]:
         found = [Warned("data", note) for note in self.panel.notes]
@@ -185,32 +179,3 @@ def _ratio(mean: float, daily: NDArray[np.float64]) -> float:
     known = daily[~np.isnan(daily)]
     spread = float(known.std(ddof=1)) if known.size > 1 else 0.0
     return mean / spread if spread > 0 else float("nan")
-
-
-def _row_correlation(a: Values, b: Frame) -> NDArray[np.float64]:
-    """Return the Pearson correlation of each row over the cells that both have; NaN under 10 of them."""
-    both = ~(np.isnan(a) | np.isnan(b))
-    count = both.sum(axis=1)
-    safe = np.maximum(count, 1)
-    x = np.where(both, a, 0.0).astype(np.float64)
-    y = np.where(both, b, 0.0)
-    x = np.where(both, x - (x.sum(axis=1) / safe)[:, None], 0.0)
-    y = np.where(both, y - (y.sum(axis=1) / safe)[:, None], 0.0)
-    scale = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    usable = (count >= 10) & (scale > 0)
-    return np.where(usable, (x * y).sum(axis=1) / np.where(usable, scale, 1.0), np.nan)
-
-
-def _quantile_returns(factor: Values, label: Frame) -> tuple[float, ...]:
-    """Return the mean label over the day's mean in each fifth of the factor, days weighted equally."""
-    both = ~(np.isnan(factor) | np.isnan(label))
-    ranks = rank_rows(np.where(both, factor, np.nan).astype(np.float32))
-    count = np.maximum(both.sum(axis=1), 1)
-    excess = np.where(both, label - (np.where(both, label, 0.0).sum(axis=1) / count)[:, None], 0.0)
-    bucket = np.where(both, np.ceil(ranks * QUANTILES), 0.0).astype(np.int64)
-    place = (bucket + (QUANTILES + 1) * np.arange(len(bucket))[:, None]).ravel()
-    size = len(bucket) * (QUANTILES + 1)
-    held = np.bincount(place, minlength=size).reshape(len(bucket), -1)[:, 1:]
-    total = np.bincount(place, weights=excess.ravel(), minlength=size).reshape(len(bucket), -1)[:, 1:]
-    daily = np.where(held > 0, total / np.maximum(held, 1), np.nan)
-    return tuple(_mean(column) for column in daily.T)

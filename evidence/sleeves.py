@@ -11,9 +11,20 @@ from numpy.typing import NDArray
 
 from ..factors.kernels.kernel_cache import kernel
 
-__all__ = ["FEWEST_NAMES", "GROSS", "YEAR", "Costs", "LongShort", "annual_sharpe", "long_short", "sleeve_weights"]
+__all__ = [
+    "FEWEST_NAMES",
+    "GROSS",
+    "YEAR",
+    "Costs",
+    "LongShort",
+    "annual_sharpe",
+    "long_short",
+    "sides_long_short",
+    "sleeve_weights",
+]
 
 Frame = NDArray[np.float64]
+Sides = NDArray[np.int8]
 Series = NDArray[np.float64]
 
 YEAR: Final = 252
@@ -21,6 +32,9 @@ YEAR: Final = 252
 
 GROSS: Final = 2.0
 """Notional of a fully invested book: one unit long, one short."""
+
+NEITHER, BOUGHT, SOLD, BOUGHT_INVERSE, SOLD_INVERSE = 0, 1, 2, 4, 8
+"""Bits of a name's side: in the top or bottom fifth of a factor, and in that of its opposite."""
 
 FEWEST_NAMES: Final = 10
 """A day with fewer ranked names opens no sleeve."""
@@ -97,11 +111,30 @@ def long_short(ranks: Frame, open_returns: Frame, costs: Costs, horizon: int) ->
         Weights return to their targets without trading: the cost of undoing one day's drift is left out here and
         counted in `book.backtest`.
     """
+    sides = np.where(ranks > 0.8, BOUGHT, np.where(ranks <= 0.2, SOLD, NEITHER)).astype(np.int8)
+    return sides_long_short(sides, np.count_nonzero(~np.isnan(ranks), axis=1), open_returns, costs, horizon)
+
+
+def sides_long_short(
+    sides: Sides, counts: NDArray[np.int64], open_returns: Frame, costs: Costs, horizon: int, *, sign: int = 1
+) -> LongShort:
+    """Measure the long-short of a factor whose fifths are known.
+
+    Parameters
+    ----------
+    sides, counts
+        As in `daily.Daily`.
+    open_returns, costs, horizon
+        As for `long_short`.
+    sign
+        1 holds the factor as it is, -1 its opposite.
+    """
     quiet = np.asarray(np.isnan(open_returns).all(axis=1))
-    daily = _trade(np.ascontiguousarray(ranks, np.float64), np.ascontiguousarray(open_returns, np.float64), horizon)
+    bits = (BOUGHT, SOLD) if sign > 0 else (BOUGHT_INVERSE, SOLD_INVERSE)
+    daily = _trade(sides, counts, np.ascontiguousarray(open_returns, np.float64), horizon, *bits)
     earned, traded, invested, short = daily.T
     open_days = np.flatnonzero(invested > 0)
-    first = int(open_days[0]) if open_days.size else len(ranks)
+    first = int(open_days[0]) if open_days.size else len(sides)
     quiet[:first] = True
     gross = np.where(quiet, np.nan, earned)
     net = np.where(quiet, np.nan, earned - traded * costs.side - short * costs.borrow)
@@ -136,35 +169,29 @@ def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
 
 
 @kernel
-def _held(rank: float, units: Series) -> float:
+def _held(side: int, units: Series, bought: int, sold: int) -> float:
     """Return what one sleeve holds of a name: `units` has the weight of a name bought and of one sold."""
-    held: float = 0.0
-    if rank > 0.8:
-        held = units[0]
-    elif rank <= 0.2:
-        held = units[1]
-    return held
+    return units[0] if side & bought else units[1] if side & sold else 0.0
 
 
 @kernel
-def _trade(ranks: Frame, returns: Frame, horizon: int) -> Frame:
+def _trade(sides: Sides, counts: NDArray[np.int64], returns: Frame, horizon: int, bought: int, sold: int) -> Frame:
     """Return earned, traded (both ways), gross and short notional of each day, ``[T, 4]``."""
-    days, names = ranks.shape
+    days, names = sides.shape
     units = np.zeros((horizon + days, 2))  # the first rows stand for sleeves that were never opened
     weights = np.zeros(names)
     daily = np.zeros((days, 4))
     for t in range(days):
-        known, high, low = 0, 0, 0
+        high, low = 0, 0
         for i in range(names):
-            known += ranks[t, i] > 0.0
-            high += ranks[t, i] > 0.8
-            low += ranks[t, i] <= 0.2
+            high += (sides[t, i] & bought) != 0
+            low += (sides[t, i] & sold) != 0
         opened, closed = units[horizon + t], units[t]
-        if known >= FEWEST_NAMES and high > 0 and low > 0:
+        if counts[t] >= FEWEST_NAMES and high > 0 and low > 0:
             opened[0], opened[1] = 1.0 / high / horizon, -1.0 / low / horizon
         old = max(t - horizon, 0)
         for i in range(names):
-            change = _held(ranks[t, i], opened) - _held(ranks[old, i], closed)
+            change = _held(sides[t, i], opened, bought, sold) - _held(sides[old, i], closed, bought, sold)
             weights[i] += change
             if not np.isnan(returns[t, i]):
                 daily[t, 0] += weights[i] * returns[t, i]
