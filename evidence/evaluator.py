@@ -23,7 +23,7 @@ from .complexity import breaches, price
 from .errors import EvidenceError, UnknownFactor
 from .gate import PAID, Case, Gate, Surroundings, trials_spent
 from .levels import Levels
-from .originality import Known, nearest, published
+from .originality import Catalogue, Holdings, Known, nearest, published
 from .score import Scorer
 from .settings import EvidenceSettings
 from .sheet import tidy
@@ -139,10 +139,13 @@ class Evaluator:
         own = {row.factor_id for row in self.ledger.verdicts(self.run) if row.verdict == "accepted"}
         return [row for row in rows if held is None or row.factor_id in held | own]
 
-    def known(self) -> list[Known]:
+    def known(self) -> Catalogue:
         """Return what is not new: the published factors and the workspace's library."""
-        library = [Known(row.factor_id, self._of_library(row), "the library") for row in self.library()]
-        return [*(published() if self.settings.published else ()), *library]
+        return Catalogue((*([published()] if self.settings.published else []), *self._holdings.shelves))
+
+    @cached_property
+    def _holdings(self) -> Holdings:
+        return Holdings(self.ledger.workspace, self._of_library, self.library())
 
     def _of_library(self, row: LibraryRow) -> Expression:
         return parse(row.text, fields=tuple({*self.panel.fields, *row.sheet.get("fields", ())}))
@@ -227,9 +230,7 @@ class Evaluator:
     def _evaluate(self, expression: Expression, hypothesis: str) -> Evaluation | None:
         """Return the recorded evaluation of a factor, making it if the budget allows; None if it does not."""
         row = self.rows.get(expression.id)
-        if row is None:
-            if self.evaluations_left() <= 0:
-                return None
+        if row is None and self.evaluations_left() > 0:
             row = self._record(expression, hypothesis)
         return row
 
@@ -307,7 +308,7 @@ class Evaluator:
         for factor_id in dict.fromkeys(ids):
             case = self._case(factor_id)
             verdicts.append(self._judge(case, batch))
-            batch.append(Known(factor_id, case.expression, "earlier in this batch"))
+            batch.append(Known.of(factor_id, case.expression, "earlier in this batch"))
         return verdicts
 
     def submit_set(self, ids: Sequence[str]) -> Verdict:
@@ -368,13 +369,14 @@ class Evaluator:
         sheets = [self.rows[name].sheet for name in sorted(self.rows)]
         both = [(sheet["gross_sharpe"], sheet["rank_ic"]) for sheet in sheets]
         sharpes = [math.copysign(1.0, ic) * ratio / math.sqrt(252.0) for ratio, ic in both if ratio is not None and ic]
-        return Surroundings([*self.known(), *batch], self.library_values(), sharpes, self.trials_left())
+        return Surroundings(self.known().with_batch(batch), self.library_values(), sharpes, self.trials_left())
 
     def _keep(self, case: Case) -> None:
         row = self.rows.get(case.expression.id)
         sheet = dict(row.sheet) if row else {"fields": sorted(case.expression.fields)}
         text, canonical = case.expression.text, case.expression.canonical_text
         self.ledger.add_to_library(LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet))
+        self._holdings.show(self.library())
 
 
 def _sum_of_ranks(members: Sequence[Case]) -> str:

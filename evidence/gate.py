@@ -20,7 +20,7 @@ from ..ledger import Ledger, Look, Trial, digest
 from .alignment import Claim, against_its_direction, unlike_its_words
 from .complexity import breaches
 from .errors import TrialsSpent
-from .originality import Known, nearest
+from .originality import Catalogue
 from .overfitting import deflated_sharpe
 from .redundancy import closest
 from .score import Scorer
@@ -71,7 +71,7 @@ class Surroundings:
     their variance, times search days over selection days, is that of a worthless factor's ratio on selection.
     """
 
-    known: Sequence[Known]
+    known: Catalogue
     library: Mapping[str, Values]
     sharpes: Sequence[float]
     trials_left: int
@@ -125,14 +125,14 @@ class Gate:
         text = f"on {share:.0%} of the search days it has a value for {LEAST_NAMES:.0%} of the names"
         return Reason("support", share >= LEAST_DAYS, text, {"days": tidy(share), "least": LEAST_DAYS})
 
-    def _originality(self, case: Case, known: Sequence[Known]) -> Reason:
-        likest = [like for part in case.parts for like in nearest(part.expression, known)]
+    def _originality(self, case: Case, known: Catalogue) -> Reason:
+        likest = [like for part in case.parts for like in known.nearest(part.expression)]
         worst = max(likest, key=lambda like: like.ratio, default=None)
         if worst is None:
-            return Reason("originality", True, "nothing to compare with")
+            return Reason("originality", True, "shares nothing with any known factor")
         passed = worst.ratio <= self.settings.max_similarity
         whose = f"{worst.known.name} ({worst.known.where})"
-        text = f"shares {worst.shared} with {whose}" if worst.shared else "shares nothing with any known factor"
+        text = f"shares {worst.shared} with {whose}"
         return Reason("originality", passed, text, {"ratio": tidy(worst.ratio), "most": self.settings.max_similarity})
 
     def _fresh(self, case: Case) -> list[Reason]:

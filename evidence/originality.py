@@ -1,79 +1,82 @@
-"""Is it new? The largest subtree that a formula shares with a known one, as a ratio of both sizes."""
+"""Is it new? The known formulas that a formula is most like: of the library, in print, or earlier in the same batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import files
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-import yaml
+from ..factors import Expression
+from ..ledger import LibraryRow
+from .likeness import Known, Likeness, best, compare
+from .outline import outline
+from .published import drawn, published
+from .shelf import OpenShelf, Selection, Shelf, search
+from .subtree_index import SubtreeIndex
 
-from ..factors import Expression, Node, bucketed, parse, render, walk
+__all__ = ["Catalogue", "Holdings", "Known", "Likeness", "SubtreeIndex", "compare", "nearest", "published"]
 
-
-@dataclass(frozen=True)
-class Known:
-    """A formula that is already somebody's: in the library, in print, or earlier in the same batch."""
-
-    name: str
-    expression: Expression
-    where: str
+FOLDER, LIBRARY = "originality", "the library"
 
 
 @dataclass(frozen=True)
-class Likeness:
-    """How much of a formula stands in a known one."""
+class Catalogue:
+    """Everything that a formula is compared with.
 
-    known: Known
-    ratio: float
-    exact: bool
-    shared: str
+    Attributes
+    ----------
+    shelves : sequence of Shelf
+        What is searched by subtree: published factors, the library.
+    batch : sequence of Known
+        What is compared one by one: the few that came before in the same batch.
+    """
 
+    shelves: Sequence[Shelf] = ()
+    batch: Sequence[Known] = ()
 
-@lru_cache(maxsize=8192)
-def _subtrees(core: Node) -> dict[Node, int]:
-    """Return the size of each distinct subtree, windows as they are."""
-    return {node: node.size for _, node in walk(core)}
+    @classmethod
+    def of(cls, formulas: Iterable[tuple[str, Expression, str]]) -> Catalogue:
+        """Return formulas, each with its name and where it stands, ready to be searched."""
+        return cls((OpenShelf(drawn(*each) for each in formulas),))
 
+    def with_batch(self, batch: Iterable[Known]) -> Catalogue:
+        """Return the same with further formulas."""
+        return replace(self, batch=(*self.batch, *batch))
 
-@lru_cache(maxsize=8192)
-def _loose(core: Node) -> dict[Node, int]:
-    """Return the same with windows bucketed."""
-    return _subtrees(bucketed(core))
-
-
-def _shared(a: dict[Node, int], b: dict[Node, int]) -> tuple[int, Node | None]:
-    small, large = (a, b) if len(a) <= len(b) else (b, a)
-    best: tuple[int, Node | None] = (0, None)
-    for node, size in small.items():
-        if size > best[0] and node in large:
-            best = size, node
-    return best
-
-
-def compare(expression: Expression, known: Known) -> Likeness:
-    """Return the likeness of two formulas: `2 s / (a + b)` for the largest common subtree s, sign and the last step's
-    monotone wrapper (rank, zscore, scale) set aside; exact, or with windows bucketed where that is larger.
-    """  # noqa: D205
-    best = Likeness(known, 0.0, True, "")
-    for exact, trees in ((True, _subtrees), (False, _loose)):
-        mine, theirs = trees(expression.core), trees(known.expression.core)
-        size, node = _shared(mine, theirs)
-        ratio = 2.0 * size / (max(mine.values()) + max(theirs.values()))
-        if node is not None and ratio > best.ratio:
-            best = Likeness(known, ratio, exact, render(node))
-    return best
+    def nearest(self, expression: Expression, top: int = 1) -> list[Likeness]:
+        """Return the most alike, most alike first, ties by name; only those that share something."""
+        found = search(outline(expression.core), self.shelves, top)
+        one_by_one = [like for like in (compare(expression, known) for known in self.batch) if like.ratio > 0]
+        return best([*found, *one_by_one], top)
 
 
-def nearest(expression: Expression, against: Iterable[Known], top: int = 1) -> list[Likeness]:
-    """Return the most alike known formulas, most alike first, ties by name."""
-    found = [compare(expression, known) for known in against]
-    return sorted(found, key=lambda one: (-one.ratio, one.known.name))[:top]
+def nearest(expression: Expression, against: Catalogue | Iterable[Known], top: int = 1) -> list[Likeness]:
+    """Return the known formulas most like one, most alike first, ties by name; only those that share something."""
+    catalogue = against if isinstance(against, Catalogue) else Catalogue(batch=tuple(against))
+    return catalogue.nearest(expression, top)
 
 
-@lru_cache(maxsize=1)
-def published() -> Sequence[Known]:
-    """Return the published factors that ship with Alphaloom, each with its source."""
-    rows = yaml.safe_load(files("alphaloom.evidence").joinpath("published.yaml").read_text(encoding="utf-8"))
-    return tuple(Known(row["name"], parse(row["text"]), row["source"]) for row in rows)
+class Holdings:
+    """The library as one run sees it: rows that it is shown, found through the workspace's index.
+
+    The index remembers every formula that any run has shown it, so each is read and drawn once.
+    """
+
+    def __init__(
+        self, workspace: Path, read: Callable[[LibraryRow], Expression], rows: Iterable[LibraryRow] = ()
+    ) -> None:
+        self._folder, self._read = workspace / FOLDER, read
+        self._names: set[str] = set()
+        self.shelves: tuple[Shelf, ...] = ()
+        self.show(rows)
+
+    def show(self, rows: Iterable[LibraryRow]) -> None:
+        """Add rows to what is seen."""
+        fresh = [row for row in rows if row.factor_id not in self._names]
+        if not fresh:
+            return
+        with SubtreeIndex(self._folder) as index:
+            lacking = [row for row in fresh if row.factor_id not in index]
+            index.add(drawn(row.factor_id, self._read(row), LIBRARY) for row in lacking)
+            self._names |= {row.factor_id for row in fresh}
+            self.shelves = tuple(Selection(shelf, self._names) for shelf in index.shelves)

@@ -28,7 +28,7 @@ ONE, TWO = "rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)"
         ("close + volume", "types", "", 8),
         ("delay(close, -1)", "causal", "", None),
         (" + ".join(f"rank(ts_std(returns, {n}))" for n in range(2, 14)), "complexity", "nodes, at most 30", None),
-        ("-ts_returns(close, 5)", "originality", "nearly short-term reversal", None),
+        ("-ts_returns(close, 5)", "originality", "nearly Alpha158 ROC5 (Qlib Alpha158)", None),
     ],
 )
 def test_every_refusal_says_where_it_ended(lab: Make, text: str, stage: str, said: str, at: int | None) -> None:

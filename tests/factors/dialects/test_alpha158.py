@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from alphaloom.evidence.published import formulas
 from alphaloom.factors import Engine, parse
 
-from .alpha158 import ALPHA158
 from .qlib_bars import Columns, bars, panel_of
 from .qlib_meaning import Meaning
 
+ALPHA158 = formulas("alpha158")
 TOLERANCE = 2e-6
 """Relative, and absolute for values below 1: each step is stored as float32, whose digits end at 6e-8."""
 ROUGH = {"CORR": 2e-5, "CORD": 2e-5}

@@ -3,12 +3,12 @@ from __future__ import annotations
 import functools
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from alphaloom.evidence.published import formulas
 from alphaloom.factors import Engine, Expression, ParseError, parse
 from alphaloom.factors.dialects import dialect_named, translate, write_foreign
 from alphaloom.factors.dialects.surface import read_surface
@@ -16,13 +16,7 @@ from alphaloom.factors.dialects.surface import read_surface
 from .markets import small_market
 from .worldquant_meaning import Meaning, Values
 
-PUBLISHED: Mapping[int, str] = {
-    int(number): formula
-    for number, formula in (
-        line.split(" ", 1)
-        for line in (Path(__file__).parent / "worldquant_101.txt").read_text(encoding="utf-8").splitlines()
-    )
-}
+PUBLISHED: Mapping[int, str] = {int(number): formula for number, formula in formulas("worldquant").items()}
 """The 101 formulas of the paper, as two public copies of it agree on them."""
 EMPTY = {96}
 """Alpha 96 asks for a month without three days of one rank, which is a correlation of a constant: there is no such month."""

@@ -1,0 +1,253 @@
+"""Bring what can be spelled in several ways to one spelling, for outlines: what hardly differs need not be equal.
+
+The canonical form keeps every value, NaN included. Here a few cells may differ (the logarithm of a product of two losses, a
+change over a price that is zero), since a formula is not new for that.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from ..factors import OPERATORS, Node
+from ..factors.canonical import OPPOSITE
+from ..factors.node import call, number
+
+Rule = Callable[[Node], Node]
+
+
+@functools.lru_cache(maxsize=16384)
+def respelled(node: Node) -> Node:
+    """Return a canonical tree in the one spelling; it need not be canonical any more."""
+    if node.is_leaf:
+        return node
+    args = tuple([respelled(arg) for arg in node.args])
+    node = _earlier(node if args == node.args else node.with_args(*args))
+    rule = RULES.get(node.op)
+    return rule(node) if rule else node
+
+
+def _earlier(node: Node) -> Node:
+    """Move what every argument is delayed by outside: the mean of earlier values is the earlier mean."""
+    first = node.args[0] if node.args else node
+    if first.op != "delay" or OPERATORS[node.op].family == "cross-section":
+        return node
+    if node.op == "delay":
+        return call("delay", first.args[0], window=node.window + first.window)
+    if any(arg.op != "delay" or arg.window != first.window for arg in node.args if arg.op != "number"):
+        return node
+    inner = node.with_args(*(arg if arg.op == "number" else arg.args[0] for arg in node.args))
+    return first.with_args(respelled(inner))
+
+
+def negated(node: Node) -> Node:
+    """Return the opposite of a tree."""
+    return node.args[0] if node.op == "neg" else call("neg", node)
+
+
+def _product(factors: Sequence[Node]) -> Node:
+    return factors[0] if len(factors) == 1 else call("mul", *factors) if factors else number(1)
+
+
+def factors_of(node: Node) -> list[Node]:
+    """Return the factors of a product, or the tree itself."""
+    return list(node.args) if node.op == "mul" else [node]
+
+
+# Sums.
+
+
+def _sum(node: Node) -> Node:
+    """Gather the logarithms of a sum into one, and distances from the mean of the day."""
+    logs = [arg.args[0] for arg in node.args if arg.op == "log"]
+    minus = [arg.args[0].args[0] for arg in node.args if arg.op == "neg" and arg.args[0].op == "log"]
+    if len(logs) + len(minus) < 2:
+        return _common(_distance(node))
+    ratio = call("div", _product(logs), _product(minus)) if minus else _product(logs)
+    rest = [arg for arg in node.args if arg.op != "log" and not (arg.op == "neg" and arg.args[0].op == "log")]
+    whole = call("log", _ratio(ratio) if ratio.op == "div" else ratio)
+    return call("add", *rest, whole) if rest else whole
+
+
+def _distance(node: Node) -> Node:
+    """Write ``x - mean_across(x)`` as one step."""
+    if len(node.args) != 2:
+        return node
+    for x, other in (node.args, node.args[::-1]):
+        if other == call("neg", call("mean_across", x)):
+            return call("demean", x)
+        if other.op == "neg" and x == call("mean_across", other.args[0]):
+            return negated(call("demean", other.args[0]))
+    return node
+
+
+def _common(node: Node) -> Node:
+    """Take a factor that every term has out of a sum: ``x * y + x * z`` is ``x * (y + z)``."""
+    if node.op != "add":
+        return node
+    bodies = [factors_of(arg.args[0] if arg.op == "neg" else arg) for arg in node.args]
+    shared = next((each for each in bodies[0] if all(each in body for body in bodies)), None)
+    if shared is None or shared.op == "number":
+        return node
+    for body in bodies:
+        body.remove(shared)
+    terms = [negated(_product(body)) if arg.op == "neg" else _product(body)
+             for arg, body in zip(node.args, bodies, strict=True)]  # fmt: skip
+    return call("mul", shared, _common(call("add", *terms)))
+
+
+# Ratios and products.
+
+
+def _ratio(node: Node) -> Node:
+    """Write a distance from the mean over the spread as a z-score, and a covariance over both spreads as a correlation."""
+    above, below = factors_of(node.args[0]), factors_of(node.args[1])
+    for place, each in enumerate(above):
+        for name in SCORES:
+            score = SCORES[name](each, below)
+            if score is None:
+                continue
+            short, used = score
+            for spread in used:
+                below.remove(spread)
+            upper = _signed(_product([*above[:place], short, *above[place + 1 :]]))
+            return call("div", upper, _product(below)) if below else upper
+    return node
+
+
+def _signed(product: Node) -> Node:
+    """Move the signs of factors to the front."""
+    bare = [factor.args[0] if factor.op == "neg" else factor for factor in factors_of(product)]
+    odd = sum(factor.op == "neg" for factor in factors_of(product)) % 2
+    return call("neg", _product(bare)) if odd else _product(bare)
+
+
+Score = tuple[Node, list[Node]] | None
+"""The short spelling, and the factors below the line that go into it."""
+
+
+def _day_score(above: Node, below: Sequence[Node]) -> Score:
+    inner = above.args[0] if above.op == "neg" else above
+    if inner.op != "demean":
+        return None
+    spread = call("std_across", *inner.args)
+    short = call("zscore", *inner.args)
+    return (negated(short) if inner is not above else short, [spread]) if spread in below else None
+
+
+def _window_score(above: Node, below: Sequence[Node]) -> Score:
+    if above.op != "add" or len(above.args) != 2:
+        return None
+    for spread in (each for each in below if each.op == "ts_std"):
+        x = spread.args[0]
+        mean = Node("ts_mean", (x,), (("window", float(spread.window)),))
+        short = Node("ts_zscore", (x,), (("window", float(spread.window)),))
+        if set(above.args) == {x, call("neg", mean)}:
+            return short, [spread]
+        if set(above.args) == {mean, call("neg", x)}:
+            return call("neg", short), [spread]
+    return None
+
+
+def _correlation(above: Node, below: Sequence[Node]) -> Score:
+    if above.op != "ts_cov":
+        return None
+    spreads = [Node("ts_std", (x,), (("window", float(above.window)),)) for x in above.args]
+    return (Node("ts_corr", above.args, above.params), spreads) if all(each in below for each in spreads) else None
+
+
+SCORES: Mapping[str, Callable[[Node, Sequence[Node]], Score]] = MappingProxyType(
+    {"zscore": _day_score, "ts_zscore": _window_score, "ts_corr": _correlation}
+)
+
+
+def _times(node: Node) -> Node:
+    """Write ``sign(x) * abs(x)`` as x."""
+    args = list(node.args)
+    for sign in [arg for arg in args if arg.op == "sign"]:
+        size = call("abs", *sign.args)
+        if size in args:
+            args.remove(sign)
+            args[args.index(size)] = sign.args[0]
+    return node if len(args) == len(node.args) else _product(args)
+
+
+# Choices.
+
+
+def _chosen(node: Node) -> Node:
+    """Write a choice as the maximum, minimum, size or product that it is."""
+    condition, x, y = node.args
+    if number(0.0) in (x, y):
+        return call("mul", condition, x) if y == number(0.0) else call("mul", _opposite(condition), y)
+    if condition.op not in ("lt", "gt"):
+        return node
+    less, more = condition.args if condition.op == "lt" else condition.args[::-1]
+    if (x, y) == (more, less):
+        return call("max", x, y)
+    if (x, y) == (less, more):
+        return call("min", x, y)
+    if number(0.0) in (less, more) and negated(x) == y:
+        tested = more if less == number(0.0) else less
+        size = call("abs", tested)
+        if tested in (x, y):
+            return size if (tested == x) == (tested is more) else negated(size)
+    return node
+
+
+def _opposite(condition: Node) -> Node:
+    """Return where a condition does not hold."""
+    opposite = OPPOSITE.get(condition.op)
+    return call(opposite, *condition.args) if opposite else call("not", condition)
+
+
+def _extreme(node: Node) -> Node:
+    """Write ``max(x, -x)`` as the size of x."""
+    if len(node.args) == 2 and negated(node.args[0]) == node.args[1]:
+        x = next(arg for arg in node.args if arg.op != "neg")
+        return call("abs", x) if node.op == "max" else call("neg", call("abs", x))
+    return node
+
+
+# Single steps.
+
+
+def _variance(node: Node) -> Node:
+    return call("power", Node("ts_std", node.args, node.params), number(2))
+
+
+def _root(node: Node) -> Node:
+    inner = node.args[0]
+    if inner.op != "power" or inner.args[1] != number(2):
+        return node
+    return inner.args[0] if inner.args[0].op == "ts_std" else call("abs", inner.args[0])
+
+
+def _change(node: Node) -> Node:
+    """Write the change of a logarithm as the logarithm of the ratio."""
+    inner = node.args[0]
+    if inner.op != "log":
+        return node
+    return call("log", call("div", inner.args[0], call("delay", inner.args[0], window=node.window)))
+
+
+def _undone(node: Node) -> Node:
+    """Drop a logarithm of an exponential, and the other way round."""
+    inner = node.args[0]
+    return inner.args[0] if {node.op, inner.op} == {"exp", "log"} else node
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        **dict.fromkeys(("exp", "log"), _undone),
+        **dict.fromkeys(("max", "min"), _extreme),
+        "add": _sum,
+        "delta": _change,
+        "div": _ratio,
+        "mul": _times,
+        "sqrt": _root,
+        "ts_var": _variance,
+        "where": _chosen,
+    }
+)

@@ -1,0 +1,234 @@
+"""The index finds what comparing with everything finds, and keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from alphaloom.evidence import shelf, sorted_run, subtree_index
+from alphaloom.evidence.likeness import Known, Likeness, best, compare, packed, unpacked
+from alphaloom.evidence.originality import Catalogue, Holdings
+from alphaloom.evidence.outline import Outline, outline, subtrees
+from alphaloom.evidence.published import drawn, formulas, kept, published_expressions
+from alphaloom.evidence.shelf import OpenShelf, Selection, postings, search
+from alphaloom.evidence.sorted_run import SortedRun
+from alphaloom.evidence.subtree_index import SubtreeIndex
+from alphaloom.factors import Expression, parse, sample
+from alphaloom.ledger import LibraryRow
+
+COUNT = 2000
+Found = list[tuple[float, str, str, bool]]
+
+
+@cache
+def factors() -> list[tuple[str, Expression, str]]:
+    """Return random formulas whose names are in another order than they are."""
+    rng = np.random.default_rng(11)
+    return [(f"n{place * 7919 % COUNT:05}", sample(rng), "the library") for place in range(COUNT)]
+
+
+@cache
+def known() -> list[tuple[Known, Outline]]:
+    return [drawn(*each) for each in factors()]
+
+
+@cache
+def asked() -> list[Expression]:
+    """Return new formulas, some old ones, and parts that nearly everything holds."""
+    rng = np.random.default_rng(12)
+    common = [parse(text) for text in ("close", "close / volume", "rank(close) - rank(volume)", "ts_mean(close, 900)")]
+    return [*(sample(rng) for _ in range(25)), *(each[1] for each in factors()[:10]), *common]
+
+
+def told(found: Sequence[Likeness]) -> Found:
+    return [(like.ratio, like.known.name, like.shared, like.exact) for like in found]
+
+
+@cache
+def by_comparing(top: int = 10) -> list[Found]:
+    """Return the answers of the slow definition."""
+    everything = [[compare(one, each) for each, _ in known()] for one in asked()]
+    return [told(best([like for like in found if like.ratio > 0], top)) for found in everything]
+
+
+@pytest.fixture
+def small_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs be made and joined after few formulas."""
+    monkeypatch.setattr(subtree_index, "LONGEST_TABLE", 40)
+
+
+@pytest.mark.usefixtures("small_table")
+@pytest.mark.parametrize("settled", [False, True])
+def test_the_index_says_what_comparing_with_2000_says(tmp_path: Path, settled: bool) -> None:
+    with SubtreeIndex(tmp_path) as index:
+        for first in range(0, COUNT, 97):
+            assert index.add(known()[first : first + 97]) == len(known()[first : first + 97])
+        if settled:
+            index.settle()
+        assert len(index) == COUNT
+        assert [told(index.nearest(outline(one.core), 10)) for one in asked()] == by_comparing()
+
+
+def test_so_does_a_shelf_in_memory() -> None:
+    catalogue = Catalogue.of(factors())
+    assert [told(catalogue.nearest(one, 10)) for one in asked()] == by_comparing()
+
+
+def test_several_shelves_are_one() -> None:
+    shelves = [OpenShelf(known()[:700]), OpenShelf(known()[700:1500]), OpenShelf(known()[1500:])]
+    assert [told(search(outline(one.core), shelves, 10)) for one in asked()] == by_comparing()
+
+
+def test_hashes_that_collide_decide_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With four bits of hash nearly everything collides, and the answers stay what they are."""
+
+    def crude(part: Outline) -> shelf.Posting:
+        return (part.digest[0] >> 4 << 4) + min(len(part.codes), 15), part.codes[:15]
+
+    monkeypatch.setattr(shelf, "posting", crude)
+    monkeypatch.setattr(sorted_run, "posting", crude)
+    with SubtreeIndex(tmp_path) as index:
+        index.add(known()[:400])
+        index.settle()
+        crowded: list[list[shelf.Shelf]] = [index.shelves[:1], [OpenShelf(known()[:400])]]
+    few = [each for each, _ in known()[:400]]
+    for one in asked()[:12]:
+        right = best([like for like in (compare(one, each) for each in few) if like.ratio > 0], 5)
+        assert [told(search(outline(one.core), shelves, 5)) for shelves in crowded] == [told(right)] * 2
+
+
+@pytest.mark.usefixtures("small_table")
+def test_what_was_added_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    with SubtreeIndex(tmp_path) as index:
+        index.add(known()[:100])
+        index.add(known()[100:120])
+    with SubtreeIndex(tmp_path) as again:
+        assert len(again) == 120
+        assert all(each.name in again for each, _ in known()[:120])
+        assert known()[120][0].name not in again
+        assert again.add(known()[:120]) == 0
+        one = factors()[110]
+        assert again.nearest(outline(one[1].core))[0].ratio == 1.0
+
+
+class Crash(Exception):
+    """A process that dies."""
+
+
+@pytest.mark.usefixtures("small_table")
+@pytest.mark.parametrize("step", ["contents", "write", "merged", "_joined_from"])
+@pytest.mark.parametrize("before", [True, False])
+def test_a_crash_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, before: bool
+) -> None:
+    with SubtreeIndex(tmp_path) as index:
+        index.add(known()[:50])
+        index.add(known()[50:70])
+        right = getattr(subtree_index, step)
+
+        def dies(*given: object) -> None:
+            if not before:
+                right(*given)
+            raise Crash
+
+        monkeypatch.setattr(subtree_index, step, dies)
+        with pytest.raises(Crash):
+            index.add(known()[70:150])
+        assert len(index) == 70
+        monkeypatch.setattr(subtree_index, step, right)
+    with SubtreeIndex(tmp_path) as again:
+        assert len(again) == 70
+        assert again.add(known()[70:150]) == 80
+        assert len(again) == 150
+        again.settle()
+        again.settle()
+        assert [path.name for path in tmp_path.glob("run-*")][-1:] == [again._runs[0].path.name]
+
+
+@pytest.mark.usefixtures("small_table")
+def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    with SubtreeIndex(tmp_path) as one, SubtreeIndex(tmp_path) as other:
+        for first in range(0, 200, 20):
+            (one if first % 40 else other).add(known()[first : first + 20])
+        one.add(known()[200:201])
+        assert len(one) == 201
+    with SubtreeIndex(tmp_path) as again:
+        assert {each.name for each, _ in known()[:201] if each.name in again} == {
+            each.name for each, _ in known()[:201]
+        }
+
+
+def test_an_index_of_another_form_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SubtreeIndex(tmp_path) as index:
+        index.add(known()[:10])
+    monkeypatch.setattr(subtree_index, "form", lambda: "another")
+    with SubtreeIndex(tmp_path) as again:
+        assert (len(again), again.nearest(known()[0][1])) == (0, [])
+
+
+def test_a_formula_survives_being_packed() -> None:
+    for each, _ in known()[:50]:
+        assert unpacked(packed(each), each.size) == each
+
+
+def test_each_subtree_is_found_under_its_own_text() -> None:
+    for each, whole in known()[:200]:
+        assert whole.size == each.size
+        for part in subtrees(whole):
+            assert each.holds(part)
+        assert len(postings(whole)) == len({(part.text, part.codes) for part in subtrees(whole)})
+
+
+def test_hashes_are_the_same_in_every_process() -> None:
+    assert outline(parse("ts_mean(close, 20)").core).digest.hex() == DIGEST
+
+
+DIGEST = "e6ca6291d0a20009"
+
+
+def test_a_selection_hides_the_rest() -> None:
+    names = {each.name for each, _ in known()[::3]}
+    chosen = Selection(OpenShelf(known()), names)
+    apart = OpenShelf(each for each in known() if each[0].name in names)
+    for one in asked():
+        whole = outline(one.core)
+        assert told(search(whole, [chosen], 5)) == told(search(whole, [apart], 5))
+
+
+def row(place: int) -> LibraryRow:
+    name, expression, _ = factors()[place]
+    return LibraryRow(name, expression.text, expression.canonical_text, "h", "run", {})
+
+
+def test_a_run_sees_the_rows_that_it_is_shown(tmp_path: Path) -> None:
+    first, second = Holdings(tmp_path, lambda one: parse(one.text)), Holdings(tmp_path, lambda one: parse(one.text))
+    first.show([])
+    assert not list(tmp_path.iterdir())
+    first.show([row(0), row(1)])
+    second.show([row(1)])
+    mine = factors()[0][1]
+    assert Catalogue(first.shelves).nearest(mine)[0].known.name == row(0).factor_id
+    assert row(0).factor_id not in {like.known.name for like in Catalogue(second.shelves).nearest(mine, 5)}
+
+
+def test_published_factors_that_are_kept_are_those_that_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "cache" / "published.json"
+    fresh, again = kept(file), kept(file)
+    assert list(fresh) == list(again) == [drawn(*each)[0] for each in published_expressions()]
+    file.write_bytes(file.read_bytes()[:-10])
+    assert list(kept(file)) == list(fresh)
+    one = parse(formulas("alpha158")["KLEN"], dialect="qlib")
+    assert told(Catalogue((again,)).nearest(one, 5)) == told(Catalogue((fresh,)).nearest(one, 5))
+
+
+def test_a_run_opens_without_reading_its_formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SubtreeIndex(tmp_path) as index:
+        index.add(known())
+        index.settle()
+    monkeypatch.setattr(SortedRun, "record", lambda *_: pytest.fail("read a formula"))
+    with SubtreeIndex(tmp_path) as again:
+        assert len(again) == COUNT
