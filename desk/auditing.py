@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["app", "audit"]
 
 app = typer.Typer(no_args_is_help=True, help="Look into prices.")
-PARTS = (("where", "cases"), ("why it matters", "why"), ("what to do", "remedy"))
 
 
 @app.callback()
@@ -70,19 +69,18 @@ def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], found: Seque
     from rich.table import Table
     from rich.text import Text
 
+    from ..market.suspicion import counted
+
     console = answers()
     span = f"{shape['days']:,} days of {shape['names']:,} names, {shape['first_day']} to {shape['last_day']}"
-    console.print(Text(f"{span}: {len(found)} suspicions; nothing was changed"))
+    console.print(Text(f"{span}: {counted(len(found), 'suspicion')}; nothing was changed"))
     for note in notes:
         console.print(Text(f"note: {note}", style="dim"))
     for each in found:
         console.print()
         console.print(Text(f"{each.trap}: {each.seen}", style="bold"))
         table = Table.grid(padding=(0, 2))
-        record = each.record()
-        for word, key in PARTS:
-            value = record[key]
-            said = ", ".join(value) if isinstance(value, list) else str(value)
+        for word, said in (("where", each.where), ("why it matters", each.why), ("what to do", each.remedy)):
             if said:
                 table.add_row(Text(f"  {word}", style="dim"), Text(said))
         console.print(table)

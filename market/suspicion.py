@@ -40,12 +40,14 @@ class Suspicion:
 
     def __str__(self) -> str:
         """Return all of it as one sentence."""
-        where = f": {', '.join(self.cases)}{self._more()}" if self.cases else ""
+        where = f": {self.where}" if self.cases else ""
         return f"{self.trap} suspected: {self.seen}{where}; {self.why}; {self.remedy}"
 
-    def _more(self) -> str:
+    @property
+    def where(self) -> str:
+        """Return the first cases, and how many more there are."""
         rest = self.count - len(self.cases)
-        return f" and {rest:,} more" if rest > 0 else ""
+        return ", ".join(self.cases) + (f" and {rest:,} more" if self.cases and rest > 0 else "")
 
     def record(self) -> dict[str, object]:
         """Return the JSON form."""
@@ -59,6 +61,11 @@ class Suspicion:
             "remedy": self.remedy,
             "figures": {name: round(float(value), 6) for name, value in self.figures.items()},
         }
+
+
+def counted(number: int, what: str) -> str:
+    """Return `1 name`, `2 names`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def first_few(cases: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..panel import PRICE_FIELDS
-from ..suspicion import Suspicion, first_few
+from ..suspicion import SHOWN, Suspicion, counted
 from .moves import Frame, Mask, Moves, cell_text, places
 
 ROUNDING = 1e-6
@@ -30,13 +30,13 @@ def odd_bars(moves: Moves) -> Suspicion | None:
     count = int(bad.sum())
     share = count / max(int(np.isfinite(moves.panel.fields["close"]).sum()), 1)
     seen = ", ".join(f"{int(where.sum()):,} with {name}" for name, where in kinds.items())
-    cases = first_few(cell_text(moves.panel, *cell) for cell in places(moves.panel, bad))
+    cases = tuple(cell_text(moves.panel, *cell) for cell in places(bad, SHOWN))
     remedy = "nothing was changed: correct these rows at the source"
     if share > MOST:
         remedy = f"at {share:.0%} of the rows a column is shifted or in other units: compare the columns at the source"
     why = "a fill at such a price could not have happened, and ranges, gaps and typical prices are wrong there"
     return Suspicion(
-        "odd bars", f"{count:,} bars cannot be, or hardly: {seen}", count, cases, why, remedy, {"share": share}
+        "odd bars", f"{counted(count, 'bar')} cannot be, or hardly: {seen}", count, cases, why, remedy, {"share": share}
     )
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..suspicion import Suspicion, first_few
+from ..suspicion import Suspicion, counted, first_few
 from .moves import CLIP, Frame, Moves, row_means
 
 ERRORS = 5.0
@@ -60,7 +60,7 @@ def bid_ask_bounce(moves: Moves) -> Suspicion | None:
     widest = names[np.argsort(-found.spread[names], kind="stable")]
     told = first_few(f"{moves.panel.symbols[i]} {1e4 * found.spread[i]:.0f} bp, {found.share[i]:.0%}" for i in widest)
     seen = (
-        f"{len(names)} names have closes that reverse the next day and are mostly back by the open (Roll's spread, and its "
+        f"{counted(len(names), 'name')} whose closes reverse the next day, mostly by the open (with Roll's spread, and its "
         f"share of the variance); over all names it is {max(share, 0.0):.1%} of the variance, t {t:.1f}"
     )
     why = "a factor of yesterday's return earns from close to close what nobody can trade, since the close was a bid or an ask"

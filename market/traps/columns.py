@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..panel import Panel
-from ..suspicion import Suspicion, first_few
+from ..suspicion import Suspicion, counted, first_few
 from .moves import Frame, Moves, logarithm
 
 CELLS = 100_000
@@ -57,7 +57,7 @@ def shifted_columns(moves: Moves) -> Suspicion | None:
                 break
     if not told:
         return None
-    seen = f"{len(told)} columns go with the returns of another day than their own"
+    seen = f"{counted(len(told), 'column')} of another day, by the returns that go with it"
     return Suspicion("shifted columns", seen, len(told), first_few(told), WHY, REMEDY, figures)
 
 
@@ -139,7 +139,7 @@ def twin_columns(moves: Moves) -> Suspicion | None:
         told.append("open = the close of the day before")
     if not told:
         return None
-    seen = f"{len(told)} pairs of columns hold the same values"
+    seen = f"{counted(len(told), 'pair')} of columns with the same values"
     why = "one of them is not what its name says: labels and fills at such an open are made up, and ranges are none"
     return Suspicion("twin columns", seen, len(told), first_few(told), why, "give the true column, or leave it out")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..suspicion import Suspicion, first_few
+from ..suspicion import Suspicion, counted, first_few
 from .moves import Moves
 
 LONG_GAP = 5
@@ -36,7 +36,10 @@ def calendar_gaps(moves: Moves) -> Suspicion | None:
     told += [f"{day} is a {word}" for day, word in weekend]
     if not told:
         return None
-    seen = f"{len(gaps)} gaps of a week and more, {len(years)} years that lack days, {len(weekend)} days on a weekend"
+    seen = (
+        f"{counted(len(gaps), 'gap')} of a week and more, {counted(len(years), 'year')} short of days, "
+        f"{counted(len(weekend), 'day')} on a weekend"
+    )
     why = (
         "a return over a gap counts as one day, windows cover more time than they say, and dates moved by a day know "
         "tomorrow's text and macro data"
@@ -101,7 +104,7 @@ def thin_days(moves: Moves) -> Suspicion | None:
     if not thin.size:
         return None
     told = first_few(f"{panel.dates[day]} {int(count[day])} of about {int(around[day])} names" for day in thin)
-    seen = f"{thin.size} days hold far fewer names than the days around them"
+    seen = f"{counted(thin.size, 'day')} with far fewer names than the days around"
     why = "names that are missing because the file is cut bias every rank of that day, and windows that cover it are missing"
     remedy = "load these days again, or leave them out"
     return Suspicion("thin days", seen, int(thin.size), told, why, remedy)

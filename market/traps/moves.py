@@ -130,9 +130,9 @@ def usual_size(moves: Frame) -> Frame:
     return np.where(known, size, float(np.median(other)) if other.size else 1.0)
 
 
-def places(panel: Panel, where: Mask) -> list[tuple[int, int]]:
-    """Return (row, column) of the marked cells, by day and then by name."""
-    return [(int(day), int(name)) for day, name in np.argwhere(where)]
+def places(where: Mask, most: int) -> list[tuple[int, int]]:
+    """Return (row, column) of the marked cells, by day and then by name, of so many at most."""
+    return [(int(day), int(name)) for day, name in np.argwhere(where)[:most]]
 
 
 def cell_text(panel: Panel, day: int, name: int) -> str:

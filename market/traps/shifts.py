@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..suspicion import Suspicion, first_few
+from ..suspicion import Suspicion, counted, first_few
 from .moves import CLIP, Frame, Moves, row_means
 
 ERRORS = 5.0
@@ -35,9 +35,7 @@ def shifted_names(moves: Moves) -> Suspicion | None:
     count = len(early) + len(late)
     if not count:
         return None
-    seen = (
-        f"{len(early)} names move with the market of the day after (dated a day early), {len(late)} with the day before"
-    )
+    seen = f"{counted(len(early), 'name')} with the market of the day after (dated a day early), {len(late)} with that before"
     told = [f"{panel.symbols[i]} early" for i in early] + [f"{panel.symbols[i]} late" for i in late]
     return Suspicion(
         "shifted names", seen, count, first_few(told), WHY, REMEDY, {"early": len(early), "late": len(late)}

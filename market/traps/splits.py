@@ -5,7 +5,8 @@ news with many times the usual volume. A split, a spin-off, a special dividend o
 day's volume is within three robust deviations above the median of the twenty days before, taken in new shares where the
 night's ratio is that of a split. That the price is at a new level is asked of ten days either side (the medians are apart
 by the jump, within ten usual moves, four standard deviations of such a difference, or a fifth of the price). Four usual nights around 3:2, 2:1, ...
-100:1 and their inverses are called by that ratio. News takes a name that far in a night about once in 30 years, and leaves
+100:1 and their inverses are called by that ratio. Volume is not asked for where the file's own adjustment took a step on that
+very day: it should have left no jump, and was applied twice, too much, or on the wrong day. News takes a name that far in a night about once in 30 years, and leaves
 its volume ordinary in fewer than 2 of 100 cases: about one false alarm in 1,500 years of a name.
 """
 
@@ -13,13 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..suspicion import Suspicion, first_few
+from ..suspicion import Suspicion, counted, first_few
 from .moves import NORMAL, Moves, cell_text, local_size, places, usual_size
 from .ticks import strays
 
 SHARES = np.array([1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100])
 """New shares for an old one; their inverses are consolidations. 5:4 and 4:3 are within reach of an ordinary bad night."""
 LEAST_JUMP = np.log(1.35)
+STEP = 0.1
 FAR = 8.0
 NIGHTS = 4.0
 LOOSEST = 0.05
@@ -48,7 +50,7 @@ def unadjusted_splits(moves: Moves) -> Suspicion | None:
         for day, name, share in found
     )
     seen = (
-        f"{len(found):,} overnight jumps stay, on days of ordinary trading: {plain:,} at the plain ratio of a split, "
+        f"{counted(len(found), 'overnight jump')} to stay, with no news in the volume: {plain:,} at the plain ratio of a split, "
         f"{len(found) - plain:,} as at a spin-off, a special dividend or another company's row"
     )
     figures = {"jumps": len(found), "plain_ratios": plain}
@@ -62,11 +64,13 @@ def splits(moves: Moves) -> list[tuple[int, int, float]]:
     usual_night = usual_size(moves.night)
     strayed = {(day, each.name) for each in strays(moves) for day in (each.first, each.end)}
     found = []
-    for day, name in places(moves.panel, jump)[:MOST_CASES]:
+    for day, name in places(jump, MOST_CASES):
         if (day, name) in strayed:
             continue
         share = nearest_ratio(moves.night[day, name], min(NIGHTS * usual_night[name], LOOSEST))
-        if stands_out(moves, day, name) and stays(moves, day, name) and is_calm(moves, day, name, share):
+        if not (stands_out(moves, day, name) and stays(moves, day, name)):
+            continue
+        if is_calm(moves, day, name, share) or was_adjusted(moves, day, name):
             found.append((day, name, share))
     return found
 
@@ -105,6 +109,15 @@ def is_calm(moves: Moves, day: int, name: int, share: float) -> bool:
     spread = float(np.clip(NORMAL * np.median(np.abs(before - usual)), *SPREADS))
     more = float(np.log(share)) if share > 1 else 0.0
     return bool(moves.volume[day, name] - usual < more + CALM * spread)
+
+
+def was_adjusted(moves: Moves, day: int, name: int) -> bool:
+    """Tell whether the adjustment that the file shows took a step on this day: it should have left no jump."""
+    quoted = moves.panel.fields.get("close_raw")
+    if quoted is None:
+        return False
+    factor = moves.close[day - 1 : day + 1, name] - np.log(quoted[day - 1 : day + 1, name])
+    return bool(abs(factor[1] - factor[0]) > STEP)
 
 
 def jump_text(share: float, jump: float) -> str:

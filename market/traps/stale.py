@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..panel import Panel
-from ..suspicion import Suspicion, first_few
+from ..suspicion import SHOWN, Suspicion, counted, first_few
 from .moves import Mask, Moves
 
 CHANCE = 0.001
@@ -38,15 +38,15 @@ def stale_prices(moves: Moves) -> Suspicion | None:
     cells = int((runs[:, 2] - runs[:, 1]).sum())
     ending = int((runs[:, 2] == panel.days).sum())
     seen = (
-        f"{len(runs):,} runs, {cells:,} days in all, repeat a close on which nothing traded "
-        f"({ending:,} of them up to the last day), {whole.size:,} days repeat the day before for most names"
+        f"{counted(len(runs), 'run')} of days, {cells:,} in all, that repeat a close while nothing traded "
+        f"({ending:,} of them up to the last day), {counted(whole.size, 'day')} that most names repeat from the day before"
     )
-    told = [
-        f"{panel.symbols[name]} {panel.dates[first]} to {panel.dates[end - 1]}" for name, first, end in runs.tolist()
+    told = [f"all {panel.dates[day]}" for day in whole[:SHOWN]]
+    told += [
+        f"{panel.symbols[name]} {panel.dates[first]} to {panel.dates[end - 1]}" for name, first, end in runs[:SHOWN]
     ]
-    told = [*(f"all {panel.dates[day]}" for day in whole.tolist()), *told]
     figures = {"runs": len(runs), "cells": cells, "to_the_end": ending, "repeated_days": whole.size}
-    return Suspicion("stale prices", seen, len(told), first_few(told), WHY, REMEDY, figures)
+    return Suspicion("stale prices", seen, len(runs) + whole.size, first_few(told), WHY, REMEDY, figures)
 
 
 def dead_days(panel: Panel) -> Mask:

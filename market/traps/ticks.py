@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..suspicion import Suspicion, first_few
+from ..suspicion import Suspicion, counted, first_few
 from .moves import Moves, cell_text, local_size
 
 FAR, FURTHER = 15.0, 20.0
 LEAST = np.log(1.35)
 BACK = 0.25
 LONGEST = 20
+MOST_CASES = 50_000
 DECIMALS = (np.log(10.0), np.log(100.0))
 NEAR = 0.25
 
@@ -59,7 +60,7 @@ def bad_ticks(moves: Moves) -> Suspicion | None:
     cells = sum(each.end - each.first for each in found)
     decimals = sum("decimal" in each.kind for each in found)
     seen = (
-        f"{len(found):,} closes left by more than {FAR:g} usual moves and were back within {LONGEST} days ({cells:,} cells; "
+        f"{counted(len(found), 'close')} left by more than {FAR:g} usual moves, back within {LONGEST} days ({cells:,} cells; "
         f"{decimals:,} by a factor near 10 or 100)"
     )
     figures = {"strays": len(found), "cells": cells, "decimal_points": decimals}
@@ -72,7 +73,7 @@ def strays(moves: Moves) -> list[Stray]:
         far = np.abs(moves.own) > FAR * moves.usual
     found: list[Stray] = []
     before: dict[int, int] = {}
-    for name, day in np.argwhere(far.T).tolist():  # by name, then by day
+    for name, day in np.argwhere(far.T)[:MOST_CASES].tolist():  # by name, then by day
         first = before.pop(name, None)
         if first is not None and is_stray(moves, name, first, day):
             found.append(Stray(name, first, day, float(moves.own[first, name])))

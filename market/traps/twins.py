@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..suspicion import Suspicion, first_few
+from ..suspicion import Suspicion, counted, first_few
 from .moves import Frame, Moves, thinned
 
 LIKE = 0.95
@@ -35,7 +35,7 @@ def twin_names(moves: Moves) -> Suspicion | None:
         return None
     copies = sum(same >= COPY for _, _, same in kept)
     told = first_few(f"{panel.symbols[a]} = {panel.symbols[b]}" for a, b, _ in sorted(kept, key=lambda pair: -pair[2]))
-    seen = f"{len(kept)} pairs of names move as one, {copies} of them with the same returns on nine days of ten"
+    seen = f"{counted(len(kept), 'pair')} of names that move as one, {copies} with the same returns on nine days of ten"
     return Suspicion("twin names", seen, len(kept), told, WHY, REMEDY, {"pairs": len(kept), "copies": copies})
 
 

@@ -43,7 +43,7 @@ def test_findings_say_what_where_why_and_what_to_do(tmp_path: Path, panel: Panel
     file = saved(tmp_path, panel, np.flatnonzero(panel.universe[-1]).tolist())
     assert outcome(["market", "audit", str(file)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "1 suspicions; nothing was changed" in text
+    assert "1 suspicion; nothing was changed" in text
     assert "survivorship: all" in text
     assert "why it matters names that vanished are missing" in text
     assert "what to do use a panel with the names that were there each day" in text
