@@ -94,5 +94,5 @@ def pair_of(
     return Pair(
         rival.name, dict(counts), {group: own[key].median for group, key in keys.items()}, seconds,
         {group: other[key].prepared for group, key in keys.items() if key in other}, left_out,
-        own[keys["all"]].prepared,
+        own[keys["ts"]].prepared + own[keys["cs"]].prepared,
     )  # fmt: skip
