@@ -3,7 +3,7 @@
 Where the file holds the quoted close, the adjustment is seen: close over close_raw. Adjusted forwards it is 1 on a
 name's first day and changes when something happens; adjusted backwards it is 1 on the last day (or never, when the
 adjustment was made later), so that its first value knows all that comes. Prices are said to be adjusted backwards if
-that value is not 1 on the panel's first days for most of the names that were there and are ever adjusted. (Of names that
+that value is not 1 on the panel's first day for most of the names that were there and are ever adjusted. (Of names that
 came later it cannot be told: they may have had a split before.) Without close_raw the grid tells: quotes are whole cents, and an adjusted price is one by
 chance in 2 of 100 cases (a hundredth of a cent either way; float32 rounding is less below 1,000). Cents on the last
 days and none on the first prove it; cents throughout speak for quotes; no cents at all decide nothing, and that is
@@ -29,7 +29,6 @@ SAME = 1e-3
 CENT = 0.01
 """How far from a whole cent a quote may lie, in cents."""
 EDGE_DAYS = 20
-FIRST_DAYS = 5
 MOST = 0.5
 SPLIT = np.log(1.4)
 SIDE = 20
@@ -71,13 +70,13 @@ def _measured(panel: Panel) -> Suspicion | None:
 
 
 def known_early(panel: Panel) -> Frame:
-    """Return the log of close over close_raw on the panel's first days `[N]`, NaN for names that came later.
+    """Return the log of close over close_raw on the panel's first day `[N]`, NaN for names that came later.
 
     All zeros where most of the names that were adjusted at all were not yet: the adjustment is anchored at the beginning.
     """
     ratio = logarithm(panel.fields["close"]) - logarithm(panel.fields["close_raw"])
     known = ~np.isnan(ratio)
-    begins = known[:FIRST_DAYS].any(axis=0)
+    begins = known[:1].any(axis=0)
     if not begins.any():
         return np.full(panel.names, np.nan)
     first = np.where(begins, ratio[known.argmax(axis=0), np.arange(panel.names)], np.nan)

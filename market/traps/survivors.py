@@ -3,9 +3,10 @@
 Names of a real market vanish: by mergers, bankruptcies and delistings, in the United States 2 to 8 of 100 a year. The
 test takes a floor of one a year. Over Y years of names the number that leave is then at least Poisson with mean Y / 100,
 and a panel is suspected where so few have a chance below 0.02: from about 390 years of names on if nobody left. On a
-market that loses 2 of 100 a year the chance of a false alarm is then below 0.001. Where a panel of at least a year is
-too small for this test and nobody at all has left, it is said too, with that chance, since a list of survivors is then
-the usual case. A name has left if it does not trade on the last five days; padded prices are no trading.
+market that loses 2 of 100 a year the chance of a false alarm is then below 0.001. Where nobody at all has left, a smaller
+panel is suspected too: from 60 years of names on, when a market that loses the usual 5 of 100 a year would have lost
+somebody with a chance of 0.95. (On one that loses 1 of 100 so small a panel is suspected wrongly about every other time; both
+expectations are told.) A name has left if it does not trade on the last five days; padded prices are no trading.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from .stale import lively
 RATE = 0.01
 """Fewest of those listed that leave a real market in a year."""
 CHANCE = 0.02
+USUAL_RATE = 0.05
+USUAL_CHANCE = 0.05
 LONG_ENOUGH = 250
 STILL_TRADES = 5
 YEAR_DAYS = 365.25
@@ -36,9 +39,8 @@ def survivorship(moves: Moves) -> Suspicion | None:
     entered, left = arrivals(panel, here)
     years = name_years(panel, here)
     chance = poisson_at_most(len(left), RATE * years)
-    if chance >= CHANCE and left:
-        return None
-    return _told(panel, left, entered, years, chance)
+    nobody = not left and math.exp(-USUAL_RATE * years) < USUAL_CHANCE
+    return _told(panel, left, entered, years, chance) if nobody or chance < CHANCE else None
 
 
 def _told(panel: Panel, left: list[int], entered: int, years: float, chance: float) -> Suspicion:
@@ -46,8 +48,9 @@ def _told(panel: Panel, left: list[int], entered: int, years: float, chance: flo
     if left:
         trade = f"only {len(left)} of {panel.names} names ever left"
     seen = (
-        f"{trade}, {entered} came later than the first day; a market that loses 1 of 100 names a year would lose "
-        f"{RATE * years:.1f} in these {years:,.0f} years of names, and so few with chance {chance:.2g}"
+        f"{trade}, {entered} came later than the first day; a market that loses 1 (5) of 100 names a year would lose "
+        f"{RATE * years:.1f} ({USUAL_RATE * years:.1f}) in these {years:,.0f} years of names, and so few with chance "
+        f"{chance:.2g} ({poisson_at_most(len(left), USUAL_RATE * years):.2g})"
     )
     why = (
         "names that vanished are missing, so small, weak and volatile names look better than they were: a size effect "

@@ -29,14 +29,14 @@ def saved(folder: Path, panel: Panel, names: list[int] | None = None) -> Path:
 
 @pytest.fixture(scope="module")
 def panel() -> Panel:
-    return simulate(SyntheticConfig(seed=2, days=300, names=40)).panel
+    return simulate(SyntheticConfig(seed=2, days=300, names=80)).panel
 
 
 def test_a_clean_file_has_no_finding(tmp_path: Path, panel: Panel, capsys: Capture) -> None:
     assert outcome(["market", "audit", str(saved(tmp_path, panel)), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["findings"] == []
-    assert (told["days"], told["names"]) == (300, 40)
+    assert (told["days"], told["names"]) == (300, 80)
 
 
 def test_findings_say_what_where_why_and_what_to_do(tmp_path: Path, panel: Panel, capsys: Capture) -> None:

@@ -48,6 +48,19 @@ def test_a_list_of_those_who_are_still_here_is_suspected(seed: int) -> None:
     assert said["survivorship"].seen.startswith(f"all {len(here)} names still trade on the last day")
 
 
+def test_a_small_panel_in_which_nobody_left_is_suspected_from_sixty_years_of_names_on() -> None:
+    panel = clean(1, 800)
+    here = np.flatnonzero(panel.universe.all(axis=0) | panel.universe[[0, -1]].all(axis=0))
+
+    def of(names: int) -> Panel:
+        kept = here[:names].tolist()
+        fields = {name: values[:, kept] for name, values in panel.fields.items() if name != "returns"}
+        return Panel.build(panel.dates, [panel.symbols[i] for i in kept], fields)
+
+    assert "survivorship" in found(of(21))
+    assert "survivorship" not in found(of(18))
+
+
 def test_padding_the_vanished_does_not_hide_that_they_left_and_is_seen() -> None:
     panel = clean(1)
 
