@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from . import auditing, doctoring, formulas, running, scoring, serving, starting
+from . import auditing, doctoring, formulas, running, scoring, serving, similar, starting
 from .failures import INTERRUPTED, announce
 from .formula_command import FormulaCommand
 
@@ -28,6 +28,7 @@ scoring.app.command(cls=FormulaCommand, short_help="Say what formulas are, or wh
 scoring.app.command(cls=FormulaCommand, short_help="Write formulas in another language.")(formulas.translate)
 scoring.app.command(cls=FormulaCommand, short_help="Say a formula in plain words.")(formulas.explain)
 scoring.app.command(cls=FormulaCommand, short_help="List the operators, or document one.")(formulas.operators)
+scoring.app.command(cls=FormulaCommand, short_help="Find the known formulas most like one.")(similar.similar)
 app.add_typer(scoring.app, name="factor")
 app.add_typer(auditing.app, name="market")
 app.add_typer(serving.app, name="serve")

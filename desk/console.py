@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def notices() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def print_object(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on a line of standard output; the only output of a command with `--json`."""
+def print_object(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+    """Print one JSON value on a line of standard output; the only output of a command with `--json`."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str) + "\n")
     sys.stdout.flush()
 

@@ -11,7 +11,7 @@ from .console import print_object
 from .options import DIALECTS, AsJson, Dialect, Fields, FormulaFile, Groups
 from .written import Written, collected
 
-__all__ = ["check", "explain", "operators", "translate"]
+__all__ = ["REFUSED", "check", "explain", "names_read", "operators", "translate"]
 
 Facts = dict[str, Any]
 Formulas = Annotated[list[str] | None, typer.Argument(metavar="EXPR", help="One or more formulas, in quotes.")]
@@ -33,7 +33,7 @@ def check(
 
     known_dialect(dialect)
     written = collected(expressions or (), file)
-    names = _names(fields, groups)
+    names = names_read(fields, groups)
     found = [checked(each.text, dialect=dialect, **names) for each in written]
     _mark_repeated(written, found)
     _mention_own_columns(found)
@@ -62,7 +62,7 @@ def translate(
     if source == target:
         raise typer.BadParameter(f"--from and --to are both {source}: name the other language, e.g. --from qlib")
     written = collected(expressions or (), file)
-    names = _names(fields, groups)
+    names = names_read(fields, groups)
     found = [translated(each.text, source, target, **names) for each in written]
     if as_json:
         print_object(_one_object(written, found, alone=file is None))
@@ -83,7 +83,7 @@ def explain(
     from ..factors.facts import explained
     from .told import print_explanation
 
-    facts = explained(parse(expression, dialect=dialect, **_names(fields, groups)))
+    facts = explained(parse(expression, dialect=dialect, **names_read(fields, groups)))
     if as_json:
         print_object(facts)
     else:
@@ -122,11 +122,14 @@ def _family(asked: str, known: Sequence[str]) -> str:
     raise typer.BadParameter(f"--family: there is no family '{asked}'; the families are {', '.join(known)}")
 
 
-def _names(fields: str | None, groups: str | None) -> dict[str, frozenset[str]]:
+def names_read(fields: str | None, groups: str | None) -> dict[str, frozenset[str]]:
     """Return the columns and groupings that may be read: the standard ones and those that were named."""
     from ..factors.fields import FIELDS, GROUPS
 
-    return {"fields": frozenset({*FIELDS, *_listed(fields)}), "groups": frozenset({*GROUPS, *_listed(groups)})}
+    return {
+        "fields": frozenset({*FIELDS, *map(str.lower, _listed(fields))}),
+        "groups": frozenset({*GROUPS, *_listed(groups)}),
+    }
 
 
 def _listed(names: str | None) -> list[str]:

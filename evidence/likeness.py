@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from struct import unpack_from
 from typing import Self
 
 from ..factors import Expression, render
@@ -121,3 +122,18 @@ def unpacked(raw: bytes, size: int) -> Known:
     values = array("d")
     values.frombytes(numbers)
     return Known(name.decode(), where.decode(), text.decode(), drawn.decode(), tuple(values), size)
+
+
+def raw_holds(raw: bytes, part: Outline) -> bool:
+    """Tell of packed bytes whether a subtree stands in the formula, without unpacking the rest; see `Known.holds`."""
+    drawn, numbers = raw.split(b"\0", 4)[3:]
+    text = part.text.encode()
+    place = drawn.find(text)
+    if not part.codes:
+        return place >= 0
+    while place >= 0:
+        first = drawn.count(b"#", 0, place)
+        if near(part.codes, tuple(map(code, unpack_from(f"{len(part.codes)}d", numbers, 8 * first)))):
+            return True
+        place = drawn.find(text, place + 1)
+    return False

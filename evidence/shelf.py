@@ -19,13 +19,19 @@ Posting = tuple[int, Codes]
 
 
 class Shelf(Protocol):
-    """A set of known formulas that can be searched by subtree."""
+    """A set of known formulas that can be searched by subtree; a formula is named by its place."""
 
-    def find(self, part: Outline) -> Iterator[tuple[int, int]]:
+    def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
 
+    def name(self, place: int) -> str:
+        """Return the name of a formula."""
+
+    def holds(self, place: int, part: Outline) -> bool:
+        """Tell whether a subtree really stands in a formula, with numbers that are near."""
+
     def known(self, place: int) -> Known:
-        """Return the formula at a place."""
+        """Return a formula."""
 
 
 def posting(part: Outline) -> Posting:
@@ -69,15 +75,22 @@ class OpenShelf:
         for key, codes in parts:
             insort(self._lists.setdefault(key, []), (known.size, known.name, place, codes))
 
-    def find(self, part: Outline) -> Iterator[tuple[int, int]]:
+    def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
-        key, wanted = posting(part)
-        for size, _, place, codes in self._lists.get(key, ()):
-            if near(codes, wanted):
+        for size, _, place, own in self._lists.get(key, ()):
+            if near(own, codes):
                 yield size, place
 
+    def name(self, place: int) -> str:
+        """Return the name of a formula."""
+        return self._all[place].name
+
+    def holds(self, place: int, part: Outline) -> bool:
+        """Tell whether a subtree really stands in a formula, with numbers that are near."""
+        return self._all[place].holds(part)
+
     def known(self, place: int) -> Known:
-        """Return the formula at a place."""
+        """Return a formula."""
         return self._all[place]
 
 
@@ -87,12 +100,20 @@ class Selection:
     def __init__(self, shelf: Shelf, names: Collection[str]) -> None:
         self._shelf, self._names = shelf, names
 
-    def find(self, part: Outline) -> Iterator[tuple[int, int]]:
+    def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
-        return ((size, place) for size, place in self._shelf.find(part) if self.known(place).name in self._names)
+        return (found for found in self._shelf.find(key, codes) if self.name(found[1]) in self._names)
+
+    def name(self, place: int) -> str:
+        """Return the name of a formula."""
+        return self._shelf.name(place)
+
+    def holds(self, place: int, part: Outline) -> bool:
+        """Tell whether a subtree really stands in a formula, with numbers that are near."""
+        return self._shelf.holds(place, part)
 
     def known(self, place: int) -> Known:
-        """Return the formula at a place."""
+        """Return a formula."""
         return self._shelf.known(place)
 
 
@@ -107,9 +128,10 @@ def search(whole: Outline, shelves: Sequence[Shelf], top: int = 1) -> list[Liken
     for part in subtrees(whole):
         if not found.may_reach(part):
             break
+        key, codes = posting(part)
         for number, shelf in enumerate(shelves):
-            found.look(part, number, shelf)
-    return [likeness for _, _, _, _, likeness in found.kept]
+            found.look(part, number, shelf, shelf.find(key, codes))
+    return [Likeness(shelves[number].known(place), -ratio, part) for ratio, _, number, place, part in found.kept]
 
 
 class _Best:
@@ -117,33 +139,33 @@ class _Best:
 
     def __init__(self, whole: Outline, top: int) -> None:
         self.whole, self.top = whole, top
-        self.kept: list[tuple[float, str, int, int, Likeness]] = []
+        self.kept: list[tuple[float, str, int, int, Outline]] = []
         self.seen: set[tuple[int, int]] = set()
-        self.least = (1.0, "")
+        self.worst, self.last = 1.0, ""
         """What a further one must stay below: minus its ratio, then its name."""
 
     def may_reach(self, part: Outline) -> bool:
-        """Tell whether a formula that shares this subtree and has nothing else would be among the best."""
-        return -2.0 * part.size / (self.whole.size + part.size) <= self.least[0]
+        """Tell whether a formula that is this subtree and nothing else would be among the best."""
+        return -2.0 * part.size / (self.whole.size + part.size) <= self.worst
 
-    def look(self, part: Outline, number: int, shelf: Shelf) -> None:
+    def look(self, part: Outline, number: int, shelf: Shelf, found: Iterator[tuple[int, int]]) -> None:
         """Take from one shelf what shares a subtree."""
-        twice, own = -2.0 * part.size, self.whole.size
-        for size, place in shelf.find(part):
+        twice, own, seen = -2.0 * part.size, self.whole.size, self.seen
+        for size, place in found:
             ratio = twice / (own + size)
-            if ratio > self.least[0]:
+            if ratio > self.worst:
                 return
-            if (number, place) in self.seen:
+            if (number, place) in seen:
                 continue
-            known = shelf.known(place)
-            if (ratio, known.name) >= self.least:
+            name = shelf.name(place)
+            if ratio == self.worst and name >= self.last:
                 return
-            if known.holds(part):
-                self.seen.add((number, place))
-                self._take(ratio, number, place, Likeness(known, -ratio, part))
+            if shelf.holds(place, part):
+                seen.add((number, place))
+                self._take((ratio, name, number, place, part))
 
-    def _take(self, ratio: float, number: int, place: int, likeness: Likeness) -> None:
-        insort(self.kept, (ratio, likeness.known.name, number, place, likeness))
+    def _take(self, found: tuple[float, str, int, int, Outline]) -> None:
+        insort(self.kept, found)
         del self.kept[self.top :]
         if len(self.kept) == self.top:
-            self.least = self.kept[-1][:2]
+            self.worst, self.last = self.kept[-1][:2]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .likeness import Known, packed, unpacked
-from .nearness import NEAR
+from .likeness import Known, packed, raw_holds, unpacked
+from .nearness import NEAR, Codes
 from .outline import Outline
-from .shelf import MOST_CODES, Posting, posting
+from .shelf import MOST_CODES, Posting
 
 Array = NDArray[Any]
 
@@ -128,44 +128,50 @@ class SortedRun:
         """Count the formulas."""
         return int(self.sizes.size)
 
-    def find(self, part: Outline) -> Iterator[tuple[int, int]]:
+    def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
-        key, codes = posting(part)
         place = int(self.keys.searchsorted(np.uint64(key)))
-        if place == self.keys.size or int(self.keys[place]) != key:
+        if place == self.keys.size or self.keys[place] != key:
             return
-        first, stop = int(self.starts[place]), int(self.starts[place + 1])
-        wanted, start = np.array(codes, np.int16), int(self.code_starts[place])
-        step, at = FIRST, first
+        at, stop = self.starts[place : place + 2].tolist()
+        width, first, step = len(codes), int(self.code_starts[place]) - at * len(codes), FIRST
+        wanted = np.array(codes, np.int16)
         while at < stop:
             end = min(at + step, stop)
             holders = self.holders[at:end]
-            if codes:
-                near = start + (at - first) * len(codes), start + (end - first) * len(codes)
-                off = self.codes[slice(*near)].reshape(-1, len(codes)) - wanted
-                holders = holders[((off <= NEAR) & (off >= -NEAR)).all(axis=1)]
+            if width:
+                off = np.abs(self.codes[first + at * width : first + end * width].reshape(-1, width) - wanted)
+                holders = holders[(off[:, 0] if width == 1 else off.max(axis=1)) <= NEAR]
             yield from zip(self.sizes[holders].tolist(), holders.tolist(), strict=True)
             at, step = end, min(step * GROWTH, LARGEST)
 
+    def name(self, place: int) -> str:
+        """Return the name of a formula."""
+        return self._name(place).decode()
+
+    def _name(self, place: int) -> bytes:
+        start = int(self.ends[place])
+        return self._map[start : self._map.find(b"\0", start)]
+
+    def holds(self, place: int, part: Outline) -> bool:
+        """Tell whether a subtree really stands in a formula, with numbers that are near."""
+        return raw_holds(self.record(place), part)
+
     def known(self, place: int) -> Known:
-        """Return the formula at a place."""
+        """Return a formula."""
         return unpacked(self.record(place), int(self.sizes[place]))
 
     def record(self, place: int) -> bytes:
         """Return a formula as it is packed."""
-        return self._map[int(self.ends[place]) : int(self.ends[place + 1])]
-
-    def name(self, place: int) -> bytes:
-        """Return the name of a formula."""
-        start = int(self.ends[place])
-        return self._map[start : self._map.find(b"\0", start)]
+        start, end = self.ends[place : place + 2].tolist()
+        return self._map[start:end]
 
     def __contains__(self, name: str) -> bool:
         """Tell whether there is a formula of this name."""
         low, high, wanted = 0, len(self), name.encode()
         while low < high:
             middle = (low + high) // 2
-            found = self.name(int(self.by_name[middle]))
+            found = self._name(int(self.by_name[middle]))
             if found == wanted:
                 return True
             low, high = (middle + 1, high) if found < wanted else (low, middle)
@@ -175,7 +181,7 @@ class SortedRun:
 def merged(runs: Sequence[SortedRun]) -> Contents:
     """Return the formulas of several runs as one."""
     sizes = np.concatenate([run.sizes for run in runs])
-    names = np.array([run.name(place) for run in runs for place in range(len(run))])
+    names = np.array([run._name(place) for run in runs for place in range(len(run))])
     order = np.lexsort((names, sizes))
     places = np.empty(order.size, np.uint32)
     places[order] = np.arange(order.size, dtype=np.uint32)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.evidence import shelf, sorted_run, subtree_index
+from alphaloom.evidence import shelf, subtree_index
 from alphaloom.evidence.likeness import Known, Likeness, best, compare, packed, unpacked
 from alphaloom.evidence.originality import Catalogue, Holdings
 from alphaloom.evidence.outline import Outline, outline, subtrees
@@ -90,7 +90,6 @@ def test_hashes_that_collide_decide_nothing(tmp_path: Path, monkeypatch: pytest.
         return (part.digest[0] >> 4 << 4) + min(len(part.codes), 15), part.codes[:15]
 
     monkeypatch.setattr(shelf, "posting", crude)
-    monkeypatch.setattr(sorted_run, "posting", crude)
     with SubtreeIndex(tmp_path) as index:
         index.add(known()[:400])
         index.settle()

@@ -1,0 +1,1 @@
+"""Time what the evidence room does beside other ways to do it."""
