@@ -89,7 +89,7 @@ def signals(values: NDArray[np.float64], name: str, days: NDArray[np.intp]) -> l
     """Return what is compared with returns: the change of a positive column, the value and change of any other."""
     now, before = values[days].astype(np.float64), values[days - 1].astype(np.float64)
     if name in TRADED:
-        past = sum(np.nan_to_num(values[days - back].astype(np.float64)) for back in range(1, PAST))
+        past = sum(finite(values[days - back]) for back in range(1, PAST))
         return [logarithm(now) - logarithm(np.asarray(past))]
     known = now[np.isfinite(now)]
     if known.size and known.min() > 0:
@@ -98,12 +98,24 @@ def signals(values: NDArray[np.float64], name: str, days: NDArray[np.intp]) -> l
     return [now, now - before]
 
 
+def finite(values: NDArray[np.float64]) -> Frame:
+    """Return the values in float64, 0 where there is none."""
+    return np.where(np.isfinite(values), values, 0.0).astype(np.float64)
+
+
 def ranked(values: Frame) -> Frame:
-    """Return centred ranks of each row, NaN where a value is missing; ties by column."""
+    """Return centred ranks of each row, NaN where a value is missing; ties have their mean, so that they order nothing."""
     known = np.isfinite(values)
-    order = np.argsort(np.where(known, values, np.inf), axis=1, kind="stable")
+    filled = np.where(known, values, np.inf)
+    order = np.argsort(filled, axis=1, kind="stable")
+    ordered = np.take_along_axis(filled, order, axis=1)
+    place = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    edge, differs = np.ones((len(values), 1), np.bool_), ordered[:, 1:] != ordered[:, :-1]
+    first = np.maximum.accumulate(np.where(np.hstack([edge, differs]), place, 0), axis=1)
+    backward = np.where(np.hstack([differs, edge]), place, values.shape[1])[:, ::-1]
+    last = np.minimum.accumulate(backward, axis=1)[:, ::-1]
     ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, np.broadcast_to(np.arange(values.shape[1], dtype=np.float64), values.shape), axis=1)
+    np.put_along_axis(ranks, order, (first + last) / 2.0, axis=1)
     ranks -= (known.sum(axis=1, keepdims=True) - 1) / 2.0
     return np.where(known, ranks, np.nan)
 

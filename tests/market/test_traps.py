@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import poisson, rankdata
 
 from alphaloom.market import Panel
 from alphaloom.market.traps import DETECTORS, examine
+from alphaloom.market.traps.columns import ranked, row_correlation
 from alphaloom.market.traps.moves import Moves, local_size, medians, usual_size
 from alphaloom.market.traps.shifts import market_fits
 from alphaloom.market.traps.survivors import poisson_at_most
@@ -246,6 +248,13 @@ def test_a_label_that_was_left_in_the_file_is_found(seed: int, horizon: int, noi
     assert said["shifted columns"].cases[0].startswith("signal orders tomorrow's returns")
 
 
+def test_ties_order_nothing() -> None:
+    values = np.random.default_rng(0).integers(0, 3, (20, 30)).astype(np.float64)
+    values[:, 28:] = np.nan
+    np.testing.assert_array_equal(ranked(values)[:, :28], rankdata(values[:, :28], axis=1) - 29 / 2)
+    assert np.isnan(row_correlation(ranked(np.ones((1, 30))), ranked(np.ones((1, 30))))).all()
+
+
 def test_an_honest_column_of_the_day_and_a_faint_forecast_are_not_suspected() -> None:
     panel = clean(3)
     rng = np.random.default_rng(1)
@@ -467,6 +476,4 @@ def test_medians_are_those_of_numpy() -> None:
 @settings(deadline=None)
 @given(st.integers(0, 60), st.floats(0.01, 200.0))
 def test_the_poisson_chance_is_that_of_scipy(count: int, mean: float) -> None:
-    from scipy.stats import poisson
-
     assert poisson_at_most(count, mean) == pytest.approx(float(poisson.cdf(count, mean)), rel=1e-9, abs=1e-300)
