@@ -48,7 +48,7 @@ def settings_at(place: Place) -> Settings:
     return settings.on(market.given(place.panel, place.sectors, place.as_of))
 
 
-def score_factor(text: str, place: Place, *, gate: bool) -> dict[str, Any]:
+def score_factor(text: str, place: Place, *, gate: bool, dialect: str = "alphaloom") -> dict[str, Any]:
     """Return a factor's sheet on the search window and the costs in it; with `gate`, spend a trial on a verdict.
 
     Raises
@@ -60,10 +60,15 @@ def score_factor(text: str, place: Place, *, gate: bool) -> dict[str, Any]:
     GateRefused
         A step before scoring refused it, so that no trial was spent.
     """
+    if gate and dialect != "alphaloom":
+        raise GateRefused(
+            "The gate reads the language of Alphaloom alone.", field="--dialect", got=dialect,
+            hint="Put what `alphaloom factor translate` prints before it, or leave --gate away.",
+        )  # fmt: skip
     if place.panel is None and place.campaign is None:
-        parse(text)  # the synthetic market has the standard fields: a typo need not wait for it
+        parse(text, dialect=dialect)  # the synthetic market has the standard fields: a typo need not wait for it
     with opened("score", place, recorded=gate) as evaluator:
-        sheet = evaluator.score(text)
+        sheet = evaluator.score(text, dialect)
         told = {**sheet, "costs": evaluator.settings.costs.model_dump(mode="json")}
         return {**told, "gate": _gated(evaluator, text, sheet)} if gate else told
 

@@ -10,7 +10,7 @@ import typer
 from .console import answers, print_object
 from .figures import DASH, generic, number, percent
 from .formula_command import FormulaCommand
-from .options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
+from .options import AsJson, AsOf, CampaignFile, Dialect, PanelFile, SectorsFile, Workspace
 from .place import Place
 from .rules import costs
 
@@ -35,13 +35,14 @@ def score(
     gate: Annotated[
         bool, typer.Option("--gate", help="Put it before the gate, which spends a trial for good.")
     ] = False,
+    dialect: Dialect = "alphaloom",
     as_json: AsJson = False,
 ) -> None:
     """Score a factor on the search window; days that are sealed are never read."""
     from .research import score_factor
 
     place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
-    sheet = score_factor(expression, place, gate=gate)
+    sheet = score_factor(expression, place, gate=gate, dialect=dialect)
     if as_json:
         print_object(sheet)
     else:

@@ -88,6 +88,7 @@ def print_operator(facts: Facts) -> None:
         for each in facts["arguments"]
     ]
     ns = facts["ns_per_cell"]
+    window = " at a window of 20" if any(each["name"] == "window" for each in facts["arguments"]) else ""
     rows = [
         ("", facts["meaning"]),
         ("family", facts["family"] + (f", written {facts['symbol']}" if facts["symbol"] else "")),
@@ -95,7 +96,7 @@ def print_operator(facts: Facts) -> None:
         ("unit", facts["unit"]),
         ("missing values", facts["nan"]),
         *([("defined as", facts["definition"])] if facts["definition"] else []),
-        *([("cost", f"about {generic(ns)} ns a cell at a window of 20: an estimate")] if ns is not None else []),
+        *([("cost", f"about {generic(ns)} ns a cell{window}: an estimate")] if ns is not None else []),
         ("example", facts["example"]),
         *_column("elsewhere", [(each["dialect"], _spelling(each)) for each in facts["elsewhere"]]),
     ]

@@ -94,9 +94,9 @@ class Evaluator:
         """Return the test for factors that read the level of back-adjusted prices."""
         return Levels(self.panel, self.windows.search)
 
-    def read(self, text: str) -> Expression:
+    def read(self, text: str, dialect: str = "alphaloom") -> Expression:
         """Parse a formula of this panel's fields."""
-        return parse(text, fields=tuple(self.panel.fields))
+        return parse(text, fields=tuple(self.panel.fields), dialect=dialect)
 
     def values(self, expression: Expression) -> Values:
         """Compute a factor, `[T, N]`, NaN outside the universe."""
@@ -262,9 +262,9 @@ class Evaluator:
             "merit": row.sheet["merit"],
         }
 
-    def score(self, text: str) -> dict[str, Any]:
+    def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
         """Return one factor's sheet on the search window, outside any campaign: nothing is refused or recorded."""
-        expression = self.read(text)
+        expression = self.read(text, dialect)
         sheet = self._measure(expression)
         doubts = [*sheet["warnings"], *(_doubt(weakness) for weakness in sheet["weaknesses"])]
         level = self.levels.objection(expression)

@@ -44,10 +44,11 @@ class Builder:
     places: dict[Path, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     errors: list[ParseError] = field(default_factory=list)
+    root: Node = UNREADABLE
 
     def whole(self, piece: Syntax) -> Node:
         """Return the tree of a formula; ParseError, with all other mistakes in it, where there are any."""
-        root = self._kept(piece, ())
+        self.root = root = self._kept(piece, ())
         if self.errors:
             first, *others = sorted(self.errors, key=lambda error: error.at)
             first.others = tuple(others)

@@ -75,11 +75,15 @@ class Engine:
         ------
         ValueError
             If `out` has another number of arrays, or one of another shape, type or layout.
+        TypeError
+            If `expressions` is one text.
         PanelLacksField
             If a formula reads a column or grouping that the panel does not have; nothing is computed then.
         ParseError
             If a text is no formula.
         """
+        if isinstance(expressions, str):
+            raise TypeError(f"`expressions` is a list of formulas, got one text: write [{expressions!r}]")
         return self.compute([self._parsed(each).canonical for each in expressions], out=out)
 
     def compute(self, trees: Sequence[Node], *, out: Sequence[Array] | None = None) -> list[Array]:

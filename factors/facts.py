@@ -164,7 +164,9 @@ def _unreadable(text: str, fields: Names, groups: Names, source: str) -> list[st
     try:
         parse(text, fields=fields, groups=groups)
     except ParseError as error:
-        return [f"alphaloom itself refuses it ({error.stage}): to use it as it is, leave it in {source}"]
+        return [
+            f"alphaloom itself refuses it ({error.stage}): to use it as it is, leave it in {source} (--dialect {source})"
+        ]
     return []
 
 

@@ -97,12 +97,19 @@ def described(operator: Operator) -> Facts:
         "symbol": operator.infix,
         "arguments": [_argument(argument) for argument in operator.arguments],
         "nan": " ".join(part for part in (NAN_NOTES[operator.family], operator.nan) if part),
-        "unit": "that of its definition" if operator.definition else UNIT_WORDS[operator.unit],
+        "unit": _unit_words(operator),
         "example": operator.example,
         "definition": operator.definition,
         "ns_per_cell": operator.compute.cost if operator.compute else None,
         "elsewhere": elsewhere(operator),
     }
+
+
+def _unit_words(operator: Operator) -> str:
+    if operator.definition:
+        return "that of its definition"
+    first = operator.nodes[0].name if operator.nodes else "x"
+    return re.sub(r"\bx\b", first, UNIT_WORDS[operator.unit])
 
 
 def listed(operator: Operator) -> Facts:
@@ -180,7 +187,10 @@ There are {len(OPERATORS)} operators. `alphaloom factor operators NAME` shows on
 {fields}
 | `adv20` | mean of `amount` over 20 days; any number of days will do | money |
 
-Any other column of a panel is a field too, and counts as a ratio."""
+Any other column of a panel is a field too, and counts as a ratio.
+
+What other languages write stands under "elsewhere", with what it is here unless it is the same call. In it x, y and z
+are formulas, c is a condition, d, b and e are days (b may be 0, e is even), n, m, q, k and a are numbers, g is a grouping."""
 
 
 def _chapter(family: str, operators: list[Operator]) -> str:
@@ -198,11 +208,18 @@ def _paragraph(operator: Operator) -> str:
         ("example", f"`{operator.example}`"),
         (
             "elsewhere",
-            "; ".join(dict.fromkeys(f"{each['dialect']} `{each['written']}`" for each in known["elsewhere"])),
+            "; ".join(dict.fromkeys(map(_elsewhere, known["elsewhere"]))),
         ),
     ]
     lines = [f"- {name}: {fact}" for name, fact in facts if fact]
     return "\n".join([f"### {operator.name}", "", f"{written}. {operator.summary}", "", *lines])
+
+
+def _elsewhere(each: Facts) -> str:
+    """Say how another language writes an operator, and what that is here unless it is the same call."""
+    arguments = each["meaning"].partition("(")[2]
+    same = re.fullmatch(r"(?:[a-z][0-9]?(?:, )?)+\)", arguments)
+    return f"{each['dialect']} `{each['written']}`" + ("" if same else f" (`{each['meaning']}`)")
 
 
 def write() -> None:

@@ -66,7 +66,7 @@ def parse(
 def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: str) -> Expression:
     builder = Builder(text, fields, groups)
     own = dialect == "alphaloom"
-    root = builder.whole(read(text) if own else _imported(builder, dialect))
+    root = _built(builder, read(text) if own else _imported(builder, dialect), dialect)
     _refuse_large(root, text)
     _refuse_explosion(root, text)
     unit = _typed(builder, root, forgiving=not own)
@@ -98,6 +98,17 @@ def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: s
         fields=reads,
         warnings=tuple(dict.fromkeys(builder.warnings)),
     )
+
+
+def _built(builder: Builder, syntax: Syntax, dialect: str) -> Node:
+    """Return the tree; where it has mistakes, its units are judged all the same, so that all are told at once."""
+    try:
+        return builder.whole(syntax)
+    except ParseError as error:
+        if dialect == "alphaloom":
+            units = (_unit_error(builder, each) for each in judged(builder.root).mismatches)
+            error.others = tuple(sorted((*error.others, *units), key=lambda each: each.at))
+        raise
 
 
 def _imported(builder: Builder, dialect: str) -> Syntax:

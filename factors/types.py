@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 
+from .build import UNREADABLE
 from .definitions import expanded
 from .node import Node, Path
 from .operators import OPERATORS
@@ -289,7 +290,7 @@ def judged(node: Node) -> Judgement:
     Each subtree is judged once: a nest of definitions names its arguments more often than there are atoms.
     """
     if node.is_leaf:
-        return Judgement(_unit_of_leaf(node))
+        return Judgement(_unit_of_leaf(node), sure=node != UNREADABLE)
     parts = [judged(arg) for arg in node.args]
     units = tuple(part.unit for part in parts)
     told = tuple(each.below(place) for place, part in enumerate(parts) for each in part.mismatches)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from .errors import Finding, PanelError
 
+ROW_NUMBERS = re.compile(r"__index_level_\d+__")
+"""Columns in which pandas stores an unnamed index: where a row stood, which is no fact of the market."""
 SUFFIXES = (".parquet", ".csv")
 OTHER_NAMES = {
     "symbol": ("ticker", "code", "sym", "instrument", "stock", "asset", "name", "secid"),
@@ -125,6 +128,8 @@ def _named(table: pa.Table) -> tuple[dict[str, pa.ChunkedArray], tuple[Finding, 
     clashes = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         plain = name.strip().removeprefix("\ufeff").lower()
+        if ROW_NUMBERS.fullmatch(plain):
+            continue
         if plain in columns:
             clashes.append(Finding(0, plain, "the column is there twice"))
         columns[plain] = column

@@ -85,6 +85,8 @@ def _column(name: str, fields: frozenset[str]) -> Column:
 def _check(
     fields: Collection[str], windows: Collection[int], depth: int, form: str, operators: Collection[str] | None
 ) -> None:
+    if isinstance(fields, str):
+        raise FactorError(f"fields is the text {fields!r}, not a list of columns", hint="Example: fields=('close',)")
     if not fields:
         raise FactorError("fields is empty: a formula reads at least one column", hint="Example: fields=('close',)")
     if wrong := [window for window in windows if window != int(window) or window < 1]:

@@ -142,7 +142,7 @@ class _Exporter:
         for name, theirs, ours in match.edges:
             need = computed(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs
             self.notes.append(
-                f"{node.op} here has {name} {render_number(ours)}; "
+                f"{'what it stands for' if OPERATORS[node.op].infix else node.op} here has {name} {render_number(ours)}; "
                 f"{rule.foreign.text} of {self.dialect.title} has {render_number(need)}: gaps and first rows differ"
             )
         if rule.family:

@@ -11,6 +11,8 @@ from .dialect import Dialect
 OWN = "alphaloom"
 NAMES: tuple[str, ...] = ("alphaagent", "alphagen", OWN, "qlib", "worldquant")
 """The languages that formulas can be read from and written to."""
+SAME = {"quantaalpha": "alphaagent", "alpha101": "worldquant", "alpha158": "qlib"}
+"""What else people call them."""
 
 
 @functools.cache
@@ -22,6 +24,7 @@ def dialect_named(name: str) -> Dialect:
     ParseError
         Where there is none of that name.
     """
+    name = SAME.get(name.lower(), name.lower())
     if name not in NAMES or name == OWN:
         guess = nearest(name, NAMES)
         meant = f"Did you mean {guess}? " if guess else ""

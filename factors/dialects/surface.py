@@ -43,7 +43,7 @@ def read_surface(text: str, dialect: Dialect) -> Syntax:
 
 def _about_form(hint: str) -> str:
     """Return what a hint says of brackets and commas; its examples are in our own language."""
-    return f"{hint} " if "Take" in hint or "still open" in hint else ""
+    return f"{hint} " if any(words in hint for words in ("Take", "still open", "Write a plain")) else ""
 
 
 @functools.cache

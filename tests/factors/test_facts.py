@@ -98,4 +98,7 @@ def test_a_translation_that_our_language_refuses_says_so() -> None:
     facts = translated("close + volume", "worldquant", "alphaloom")
     assert facts["translation"] == "close + volume"
     assert facts["notes"][0].startswith("units do not agree: close is in units of price")
-    assert facts["notes"][1] == "alphaloom itself refuses it (types): to use it as it is, leave it in worldquant"
+    assert (
+        facts["notes"][1]
+        == "alphaloom itself refuses it (types): to use it as it is, leave it in worldquant (--dialect worldquant)"
+    )

@@ -248,3 +248,9 @@ def test_a_constant_too_small_to_be_written_is_refused() -> None:
 
 def test_a_call_with_keywords_alone_lacks_its_argument() -> None:
     assert refusal("rank(ties=first)").message == "rank takes 1 argument; 0 were given"
+
+
+def test_units_are_told_beside_what_cannot_be_read() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("ts_sdt(close, 5) + rank(close + volume)")
+    assert [error.at for error in caught.value.mistakes] == [0, 32]

@@ -196,3 +196,8 @@ def test_every_lesson_shows_a_call_that_is_read(dialect: str) -> None:
         general = all(kind_of(arg.text) for arg in rule.foreign.args)
         if rule.imports and rule.foreign.kind == "call" and general and not (rule.refusal or rule.foreign.infix):
             parse(example_of(rule, dialect_named(dialect)), dialect=dialect)
+
+
+def test_a_dialect_has_the_names_that_people_call_it() -> None:
+    assert dialect_named("QuantaAlpha") is dialect_named("alphaagent")
+    assert dialect_named("Qlib") is dialect_named("qlib")
