@@ -7,6 +7,7 @@ list of runs are one SQLite file: a crash leaves the state before or after an ad
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import sqlite3
@@ -197,6 +198,7 @@ class SubtreeIndex:
                     path.unlink()
 
 
+@functools.cache
 def form() -> str:
     """Return a digest of what decides how a formula is drawn: an index of another form is not to be trusted."""
     modules = (outlines, nearness, spelling, canonical, linear, definitions)
