@@ -169,7 +169,7 @@ def measure(options: argparse.Namespace, result: Result, rivals: Sequence[Conten
         print(f"measuring: {name}", file=sys.stderr, flush=True)
         try:
             parts[name]()
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:
             print(error, file=sys.stderr)
             result.skipped[name] = f"failed: {str(error).strip().splitlines()[-1]}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -169,7 +170,8 @@ class Agreement:
 def save(lab: Lab, contender: Contender, trees: Sequence[Tree]) -> Path:
     """Let a contender write its values of every formula."""
     folder = lab.scratch / "values" / contender.slug
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # of another set of formulas
+    folder.mkdir(parents=True)
     with lab.open(contender) as process:
         process.prepare("all", trees)
         process.ask("save", key="all", folder=str(folder))
