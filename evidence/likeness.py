@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from struct import unpack_from
-from typing import Self
+from typing import NamedTuple, Self
 
 from ..factors import Expression, render
 from .nearness import Numbers, code, near
 from .outline import Outline, outline, subtrees
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """A formula that is already somebody's: in the library, in print, or earlier in the same batch.
 
     Attributes
@@ -55,8 +53,7 @@ class Known:
         return any(near(part.codes, tuple(map(code, numbers))) for numbers in self.spans(part))
 
 
-@dataclass(frozen=True, slots=True)
-class Likeness:
+class Likeness(NamedTuple):
     """How much of a formula stands in a known one.
 
     Attributes

@@ -15,9 +15,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ..factors import OPERATORS, Node
 from ..factors.canonical import SCALING, WRAPPERS, core
@@ -30,8 +30,7 @@ ZERO, CONSTANT = 1e-9, 1e-3
 """Beside the term before it, a term is negligible below the first, and an added constant below the second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(NamedTuple):
     """The outline of a tree and of its subtrees.
 
     Attributes
@@ -58,7 +57,7 @@ class Outline:
     size: int
     digest: bytes
     parts: tuple[Outline, ...]
-    node: Node = field(compare=False)
+    node: Node
 
     @property
     def names_a_field(self) -> bool:

@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import astuple
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -85,7 +84,7 @@ def kept(path: Path) -> OpenShelf:
 
 
 def _row(known: Known, whole: Outline) -> list[Any]:
-    return [*astuple(known), postings(whole)]
+    return [*known, postings(whole)]
 
 
 def _shelf(rows: list[list[Any]]) -> OpenShelf:
