@@ -20,13 +20,12 @@ from ..ledger import Ledger, Look, Trial, digest
 from .alignment import Claim, against_its_direction, unlike_its_words
 from .complexity import breaches
 from .errors import TrialsSpent
+from .look import Seen, decide
 from .originality import Catalogue
-from .overfitting import deflated_sharpe
 from .redundancy import closest
 from .score import Scorer
 from .settings import EvidenceSettings
 from .sheet import tidy
-from .significance import lond_level, null_distribution
 from .verdict import Reason, Verdict, Word
 from .windows import Windows
 
@@ -179,14 +178,14 @@ class Gate:
         """Return the digest of everything up to the end of the selection window; later days change no look."""
         return self.scorer.panel.rows(0, self.windows.selection.stop).digest
 
-    def _question(self, case: Case) -> str:
-        """Return a digest of all that decides what a look shows, besides the formula and the window."""
+    def _asked(self, case: Case) -> dict[str, Any]:
+        """Return all that decides what a look shows, besides the formula and the window; its digest is the question."""
         settings = self.settings
         asked = settings.model_dump(mode="json", include={"horizon_days", "returns", "level", "watch_p", "costs"})
-        return digest({**asked, "data": self._data, "sign": _sign(case)})
+        return {**asked, "data": self._data, "sign": _sign(case)}
 
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
-        key, question = self.windows.key(self.windows.selection), self._question(case)
+        key, question = self.windows.key(self.windows.selection), digest(self._asked(case))
         known = self._earlier_look(case.expression.id, question)
         if not self._is_paid(known) and around.trials_left <= 0:
             raise trials_spent()
@@ -212,44 +211,27 @@ class Gate:
         return same[0] if same else None
 
     def _look(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
-        """Take the look: the only place of the gate that reads the selection window."""
-        sign = _sign(case)
-        sheet = self.scorer.score(case.values, self.windows.selection, sign)
-        p_value = self._p_value(sheet.days, sign * sheet.t)
+        """Take the look: the only place of the gate that reads the selection window. What it saw is kept whole."""
+        sheet = self.scorer.score(case.values, self.windows.selection, _sign(case))
+        seen = Seen(
+            asked=self._asked(case),
+            lag=self.scorer.lag,
+            rank_ic=sheet.daily,
+            net=sheet.net_daily,
+            sharpes=tuple(value for value in around.sharpes if math.isfinite(value)),
+            search_days=self.windows.search.days,
+            selection_days=self.windows.selection.days,
+            sheet=sheet.record(),
+        )
         found = self._discoveries_before(trial)
-        level = lond_level(trial.number, found, self.settings.level)
-        return {
-            "p_value": float(f"{p_value:.6g}"),
-            "level": float(f"{level:.6g}"),
-            "discoveries_before": found,
-            "passed": p_value <= level,
-            "watch": p_value <= self.settings.watch_p,
-            "sign": sign,
-            "selection": sheet.record(),
-            "deflated_sharpe": self._deflated(sheet.net_daily, trial.number, around.sharpes),
-        }
+        kept = {"seen": self.ledger.put(seen.body()), "discoveries": found}
+        return decide(seen, trial.number, len(found)) | {"selection": sheet.record()} | kept
 
-    def _p_value(self, days: int, t: float) -> float:
-        """Return the one-sided p-value of a t; days too few for its lag prove nothing, and give 1."""
-        lag = self.scorer.lag
-        return null_distribution(days, self.settings.horizon_days, lag).p_value(t) if days > max(lag, 2) else 1.0
-
-    def _discoveries_before(self, trial: Trial) -> int:
-        """Count earlier discoveries; a trial still open elsewhere counts as none, which can only lower the level."""
+    def _discoveries_before(self, trial: Trial) -> list[int]:
+        """Return earlier discoveries; a trial still open elsewhere counts as none, which can only lower the level."""
         earlier = self.ledger.overlapping_trials(trial.window)
-        return sum(1 for other in earlier if other.id < trial.id and (other.outcome or {}).get("passed") is True)
-
-    def _deflated(self, net: NDArray[np.float64], trials: int, sharpes: Sequence[float]) -> dict[str, float | None]:
-        known = [value for value in sharpes if math.isfinite(value)]
-        if len(known) < 2 or np.count_nonzero(~np.isnan(net)) < 30:
-            return {"by_trials": None, "by_evaluations": None}
-        windows = self.windows
-        spread = float(np.var(known, ddof=1)) * windows.search.days / windows.selection.days
-        daily = net[~np.isnan(net)]
-        return {
-            "by_trials": tidy(deflated_sharpe(daily, max(trials, 1), spread)),
-            "by_evaluations": tidy(deflated_sharpe(daily, len(known), spread)),
-        }
+        found = [other.id for other in earlier if other.id < trial.id and (other.outcome or {}).get("passed") is True]
+        return sorted(found)
 
     def _verdict(self, trial: Trial, reasons: list[Reason]) -> Verdict:
         outcome = dict(trial.outcome or {})

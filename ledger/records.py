@@ -80,7 +80,10 @@ class Look:
 
 @dataclass(frozen=True)
 class Trial:
-    """One look at a selection window, counted before it was made; `outcome` is None until it is closed."""
+    """One look at a selection window, counted before it was made; `outcome` is None until it is closed.
+
+    `prior` looks were declared as made elsewhere when it was opened; `opened_at` and `closed_at` are times of the clock.
+    """
 
     id: int
     number: int
@@ -89,6 +92,9 @@ class Trial:
     window: WindowKey
     outcome: JsonObject | None = None
     question: str = ""
+    prior: int = 0
+    opened_at: str = ""
+    closed_at: str = ""
 
 
 @dataclass(frozen=True)

@@ -189,6 +189,10 @@ class Ledger:
         """Return the trials whose window shares a day and a name with this one, by number."""
         return self._looks.overlapping_trials(window)
 
+    def trials(self) -> list[Trial]:
+        """Return every trial of the workspace, in the order in which they were opened."""
+        return self._looks.trials()
+
     def record_opening(self, opening: Opening) -> int:
         """Count an opening of sealed days and return its number; once for a run and a window."""
         return self._looks.record_opening(opening)

@@ -64,6 +64,11 @@ class Looks:
             trials = [self._trial(connection, self._by_id(connection, each)) for each in found]
         return sorted(trials, key=lambda trial: (trial.number, trial.id))
 
+    def trials(self) -> list[Trial]:
+        """Return every trial of the workspace, in the order in which they were opened."""
+        with self._database.read() as connection:
+            return [self._trial(connection, row) for row in connection.execute(f"{_FIND} ORDER BY id").fetchall()]
+
     def record_opening(self, opening: Opening) -> int:
         """Count an opening of sealed days and return its number; once for a run and a window."""
         with self._database.write() as connection:
@@ -117,9 +122,10 @@ class Looks:
     def _trial(self, connection: sqlite3.Connection, row: tuple[Any, ...] | None) -> Trial:
         """Turn a row into a trial."""
         assert row is not None
-        trial, number, run, subject, question, *window, body = row
+        trial, number, run, subject, question, *window, body, prior, opened, closed = row
         outcome = None if body is None else json.loads(body)
-        return Trial(trial, number, run, subject, self._names.window(connection, tuple(window)), outcome, question)
+        key = self._names.window(connection, tuple(window))
+        return Trial(trial, number, run, subject, key, outcome, question, prior, opened, closed or "")
 
     def _opening(self, connection: sqlite3.Connection, opening: int) -> Opening:
         """Read an opening."""
@@ -134,7 +140,8 @@ class Looks:
         return Boundaries(dataset=dataset, names=self._names.read(connection, names), **json.loads(body))
 
 
-_FIND = f"SELECT id, number, run, subject, question, {COLUMNS}, body FROM trials LEFT JOIN outcomes ON trial = id"
+_SHOWN = f"id, number, run, subject, question, {COLUMNS}, body, prior, trials.at, outcomes.at"
+_FIND = f"SELECT {_SHOWN} FROM trials LEFT JOIN outcomes ON trial = id"
 _WINDOW = "dataset = ? AND first_day = ? AND last_day = ? AND names = ?"
 _SAME = f"WHERE subject = ? AND question = ? AND {_WINDOW}"
 _ADD_TRIAL = f"INSERT INTO trials (number, prior, run, subject, question, {COLUMNS}, at) VALUES ({', '.join('?' * 10)})"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from alphaloom.evidence.look import Seen, deflated
 from alphaloom.evidence.overfitting import (
     Moments,
     deflated_sharpe,
@@ -101,15 +102,17 @@ def test_trials_must_be_counted() -> None:
 
 def test_the_best_of_ten_worthless_series_is_no_better_than_even(lab: Callable[..., Lab]) -> None:
     """Ratios that were folded to be positive, or taken for those of a window as short as selection, once made it 0.8."""
-    gate, rng, count = lab().evaluator.gate, np.random.default_rng(4), 10
-    search, selection = gate.windows.search.days, gate.windows.selection.days
+    windows, rng, count = lab().evaluator.windows, np.random.default_rng(4), 10
+    search, selection = windows.search.days, windows.selection.days
     assert search > 1.4 * selection
     found = []
     for _ in range(150):
         tried = rng.standard_normal((count, search))
         net = rng.standard_normal((count, selection))
         best = net[(net.mean(axis=1) / net.std(axis=1)).argmax()]
-        found.append(gate._deflated(best, count, list(tried.mean(axis=1) / tried.std(axis=1, ddof=1)))["by_trials"])
+        ratios = tuple(map(float, tried.mean(axis=1) / tried.std(axis=1, ddof=1)))
+        seen = Seen({}, 10, np.empty(0), best, ratios, search, selection, {})
+        found.append(deflated(seen, count)["by_trials"])
     assert np.mean(np.array(found, dtype=float)) == pytest.approx(0.5, abs=0.08)
 
 

@@ -1,0 +1,130 @@
+"""What a look at the selection window saw, kept whole, and what the rules make of it.
+
+The gate decides with `decide` when it looks, and so does whoever runs a verdict again from the ledger: one piece of code,
+the same numbers in, the same verdict out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ledger import canonical_json
+from .overfitting import deflated_sharpe
+from .sheet import tidy
+from .significance import lond_level, newey_west_t, null_distribution
+
+Series = NDArray[np.float64]
+LEAST_NET_DAYS = 30
+"""Fewer days of returns have no skewness or kurtosis worth a deflated Sharpe ratio."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Everything that decides a look, to the last bit.
+
+    Attributes
+    ----------
+    asked
+        Horizon, returns, level, watch_p, costs, digest of the data, sign: the digest of it is the trial's question.
+    lag
+        Newey-West lag, days.
+    rank_ic
+        RankIC of each selection day `[D]`, NaN where undefined.
+    net
+        Daily return after costs of the long-short book `[D]`, decimal of gross, NaN where there is none.
+    sharpes
+        Daily gross Sharpe ratios on search of the factors scored until then, finite ones only.
+    search_days, selection_days
+        Length of both windows.
+    sheet
+        The selection sheet as recorded.
+    """
+
+    asked: Mapping[str, Any]
+    lag: int
+    rank_ic: Series
+    net: Series
+    sharpes: tuple[float, ...]
+    search_days: int
+    selection_days: int
+    sheet: Mapping[str, Any]
+
+    def body(self) -> bytes:
+        """Return the bytes that are stored: canonical JSON, in which a float64 keeps every bit and NaN is null."""
+        record: dict[str, Any] = {
+            "asked": dict(self.asked),
+            "lag": self.lag,
+            "rank_ic": _listed(self.rank_ic),
+            "net": _listed(self.net),
+            "sharpes": list(self.sharpes),
+            "search_days": self.search_days,
+            "selection_days": self.selection_days,
+            "sheet": dict(self.sheet),
+        }
+        return canonical_json(record).encode()
+
+    @classmethod
+    def read(cls, body: bytes) -> Seen:
+        """Return what `body` wrote."""
+        record = json.loads(body)
+        for name in ("rank_ic", "net"):
+            record[name] = np.array(record[name], dtype=np.float64)  # null becomes NaN
+        return cls(**record | {"sharpes": tuple(record["sharpes"])})
+
+
+def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
+    """Return what the rules say of a look: p-value, level, verdict of the stream, deflated Sharpe ratios.
+
+    Parameters
+    ----------
+    seen
+        What was looked at.
+    number
+        The trial's number, 1 for the first.
+    found
+        Discoveries among the trials that were opened before it.
+
+    Notes
+    -----
+    A factor is a discovery if its unrounded p-value is at most the unrounded level; both are recorded to six digits.
+    """
+    sign, test = int(seen.asked["sign"]), newey_west_t(seen.rank_ic, seen.lag)
+    p_value = _p_value(test.days, int(seen.asked["horizon_days"]), seen.lag, sign * test.t)
+    level = lond_level(number, found, float(seen.asked["level"]))
+    return {
+        "p_value": float(f"{p_value:.6g}"),
+        "level": float(f"{level:.6g}"),
+        "discoveries_before": found,
+        "passed": p_value <= level,
+        "watch": p_value <= float(seen.asked["watch_p"]),
+        "sign": sign,
+        "deflated_sharpe": deflated(seen, number),
+    }
+
+
+def _p_value(days: int, horizon: int, lag: int, t: float) -> float:
+    """Return the one-sided p-value of a t; days too few for its lag prove nothing, and give 1."""
+    return null_distribution(days, horizon, lag).p_value(t) if days > max(lag, 2) else 1.0
+
+
+def deflated(seen: Seen, trials: int) -> dict[str, float | None]:
+    """Return the deflated Sharpe ratio of the book, charged for the trials and for all scored factors; None if unknown."""
+    daily = seen.net[~np.isnan(seen.net)]
+    if len(seen.sharpes) < 2 or len(daily) < LEAST_NET_DAYS:
+        return {"by_trials": None, "by_evaluations": None}
+    spread = float(np.var(seen.sharpes, ddof=1)) * seen.search_days / seen.selection_days
+    return {
+        "by_trials": tidy(deflated_sharpe(daily, max(trials, 1), spread)),
+        "by_evaluations": tidy(deflated_sharpe(daily, len(seen.sharpes), spread)),
+    }
+
+
+def _listed(series: Series) -> list[float | None]:
+    return [None if math.isnan(value) else float(value) for value in series]
