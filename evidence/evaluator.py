@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -15,19 +14,22 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..factors import Engine, Expression, FactorError, ParseError, explain, parse
-from ..ledger import Attempt, Evaluation, Ledger, LibraryRow, VerdictRow
+from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
 from ..ledger.records import Stage
 from ..market import Panel
 from .alignment import Claim, unlike_its_words
+from .archive import scored_claims
+from .case import Case
 from .complexity import breaches, price
 from .errors import EvidenceError, UnknownFactor
-from .gate import PAID, Case, Gate, Surroundings, trials_spent
+from .gate import PAID, Gate, Surroundings, trials_spent
 from .levels import Levels
+from .look import daily_sharpes
 from .originality import Catalogue, Holdings, Known, nearest, published
 from .score import Scorer
 from .settings import EvidenceSettings
 from .sheet import tidy
-from .verdict import Reason, Verdict, Word
+from .verdict import Verdict
 from .weaknesses import name_weaknesses
 from .windows import Windows
 
@@ -282,12 +284,7 @@ class Evaluator:
 
     def claims(self) -> dict[str, Claim]:
         """Return each scored factor's claim: that of the attempt with the smallest key, whatever came first in time."""
-        bodies = {event.key: event.body for event in self.ledger.events(self.run, "claim")}
-        found: dict[str, Claim] = {}
-        for attempt in sorted(self.ledger.attempts(self.run), key=lambda one: one.key):
-            if attempt.stage == "scored" and attempt.factor_id and attempt.factor_id not in found:
-                found[attempt.factor_id] = Claim.from_record(bodies[attempt.hypothesis])
-        return found
+        return scored_claims(self.ledger, self.run)
 
     def submit(self, ids: Sequence[str]) -> list[Verdict]:
         """Put scored factors before the gate, in the order given; each that reaches statistics is a trial.
@@ -356,20 +353,17 @@ class Evaluator:
     def _judge(self, case: Case, batch: Sequence[Known]) -> Verdict:
         name = case.expression.id
         earlier = next((row for row in self.ledger.verdicts(self.run) if row.factor_id == name), None)
-        verdict = _restore(earlier) if earlier else self.gate.judge(case, self._around(batch))
+        verdict = Verdict.restored(earlier) if earlier else self.gate.judge(case, self._around(batch))
         if earlier is None:
-            reasons = [reason.record() for reason in verdict.reasons]
-            metrics = {"trial": verdict.trial, "selection": verdict.selection}
-            self.ledger.record_verdict(VerdictRow(self.run, name, verdict.word, reasons, metrics))
+            self.ledger.record_verdict(verdict.row(self.run))
         if verdict.word == "accepted":
             self._keep(case)
         return verdict
 
     def _around(self, batch: Sequence[Known]) -> Surroundings:
         sheets = [self.rows[name].sheet for name in sorted(self.rows)]
-        both = [(sheet["gross_sharpe"], sheet["rank_ic"]) for sheet in sheets]
-        sharpes = [math.copysign(1.0, ic) * ratio / math.sqrt(252.0) for ratio, ic in both if ratio is not None and ic]
-        return Surroundings(self.known().with_batch(batch), self.library_values(), sharpes, self.trials_left())
+        ratios = daily_sharpes(sheets)
+        return Surroundings(self.known().with_batch(batch), self.library_values(), ratios, self.trials_left())
 
     def _keep(self, case: Case) -> None:
         row = self.rows.get(case.expression.id)
@@ -384,12 +378,6 @@ def _sum_of_ranks(members: Sequence[Case]) -> str:
     signs = ["-" if (member.rank_ic or 0.0) < 0 else "+" for member in members]
     parts = [f"{sign} rank({member.expression.canonical_text})" for sign, member in zip(signs, members, strict=True)]
     return " ".join(parts).removeprefix("+ ")
-
-
-def _restore(row: VerdictRow) -> Verdict:
-    reasons = tuple(Reason(one["step"], one["passed"], one["message"], one["numbers"]) for one in row.reasons)
-    trial, selection = row.metrics["trial"], row.metrics["selection"]
-    return Verdict(row.factor_id, cast("Word", row.verdict), reasons, trial, selection)
 
 
 def _plain(message: str, hint: str = "") -> dict[str, Any]:

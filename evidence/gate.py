@@ -15,18 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..factors import Expression
 from ..ledger import Ledger, Look, Trial, digest
-from .alignment import Claim, against_its_direction, unlike_its_words
-from .complexity import breaches
+from .case import Case
 from .errors import TrialsSpent
-from .look import Seen, decide
+from .look import Seen, decide, ruled
 from .originality import Catalogue
 from .redundancy import closest
 from .score import Scorer
 from .settings import EvidenceSettings
 from .sheet import tidy
-from .verdict import Reason, Verdict, Word
+from .steps import alignment, on_paper
+from .verdict import Reason, Verdict
 from .windows import Windows
 
 Values = NDArray[np.float32]
@@ -34,32 +33,6 @@ LEAST_NAMES, LEAST_DAYS = 0.25, 0.5
 """Share of the universe that a factor must rank on a day, and share of search days on which it must do so."""
 PAID = "paid"
 """Kind of the event by which a run is charged for a look that another run had opened and never took."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """What is put before the gate: a factor with its claim and search facts, or a set of such factors as one.
-
-    Attributes
-    ----------
-    values
-        `[T, N]`, NaN outside the universe.
-    rank_ic
-        Mean RankIC on search; its sign is the direction in which the factor is held.
-    members
-        Empty for a single factor. A set is judged by its members on complexity, originality and words.
-    """
-
-    expression: Expression
-    claim: Claim
-    values: Values
-    rank_ic: float | None
-    members: tuple[Case, ...] = ()
-
-    @property
-    def parts(self) -> tuple[Case, ...]:
-        """Return the single factors: the members of a set, or the case itself."""
-        return self.members or (self,)
 
 
 @dataclass(frozen=True)
@@ -95,26 +68,17 @@ class Gate:
             A look would be needed and the campaign has none left.
         """
         reasons = [
-            Reason("parse", True, "parses, and its units fit"),
-            # Only what the evaluator scored comes here, and it scores nothing that reads a back-adjusted level; a set is
-            # a sum of ranks of such factors. Nothing that parses can read a later day.
-            Reason("causal", True, f"reads the last {case.expression.warmup + 1} days and no later one"),
-            self._complexity(case),
+            *on_paper(case, self.settings),
             self._support(case),
             self._originality(case, around.known),
             *self._fresh(case),
             self._redundancy(case, around.library),
-            self._alignment(case),
+            alignment(case, self.settings),
         ]
         name = case.expression.id
         if not all(reason.passed for reason in reasons):
             return Verdict(name, "rejected", tuple(reasons))
         return self._try(case, around, reasons)
-
-    def _complexity(self, case: Case) -> Reason:
-        found = [text for part in case.parts for text in breaches(part.expression, self.settings.complexity)]
-        numbers = {"nodes": case.expression.size, "depth": case.expression.depth}
-        return Reason("complexity", not found, "; ".join(found) or "within its bounds", numbers)
 
     def _support(self, case: Case) -> Reason:
         """Refuse a factor that speaks of too few names or days for its figures to mean anything."""
@@ -163,16 +127,6 @@ class Gate:
         passed = abs(found.rank_correlation) <= limit
         return Reason("redundancy", passed, f"most like {found.factor_id} of the library", numbers)
 
-    def _alignment(self, case: Case) -> Reason:
-        found = [text for part in case.parts for text in self._disagreements(part)]
-        return Reason(
-            "alignment", not found, "; ".join(found) or "its fields, horizon and direction are those of the hypothesis"
-        )
-
-    def _disagreements(self, part: Case) -> list[str]:
-        words = unlike_its_words(part.expression, part.claim, self.settings)
-        return words + against_its_direction(part.rank_ic, part.claim)
-
     @cached_property
     def _data(self) -> str:
         """Return the digest of everything up to the end of the selection window; later days change no look."""
@@ -182,7 +136,7 @@ class Gate:
         """Return all that decides what a look shows, besides the formula and the window; its digest is the question."""
         settings = self.settings
         asked = settings.model_dump(mode="json", include={"horizon_days", "returns", "level", "watch_p", "costs"})
-        return {**asked, "data": self._data, "sign": _sign(case)}
+        return {**asked, "data": self._data, "sign": case.sign}
 
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
         key, question = self.windows.key(self.windows.selection), digest(self._asked(case))
@@ -194,7 +148,7 @@ class Gate:
             if trial.run != self.run:  # another run was cut short before it looked: this one looks, and pays
                 self.ledger.record_event(self.run, PAID, str(trial.number), {"subject": trial.subject})
             trial = self.ledger.close_trial(trial.id, self._look(case, around, trial))
-        return self._verdict(trial, reasons)
+        return ruled(trial, reasons)
 
     def _is_paid(self, known: Trial | None) -> bool:
         """Tell whether a look costs this run nothing more: taken by anybody, opened by it, or charged to it."""
@@ -212,7 +166,7 @@ class Gate:
 
     def _look(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
         """Take the look: the only place of the gate that reads the selection window. What it saw is kept whole."""
-        sheet = self.scorer.score(case.values, self.windows.selection, _sign(case))
+        sheet = self.scorer.score(case.values, self.windows.selection, case.sign)
         seen = Seen(
             asked=self._asked(case),
             lag=self.scorer.lag,
@@ -232,23 +186,6 @@ class Gate:
         earlier = self.ledger.overlapping_trials(trial.window)
         found = [other.id for other in earlier if other.id < trial.id and (other.outcome or {}).get("passed") is True]
         return sorted(found)
-
-    def _verdict(self, trial: Trial, reasons: list[Reason]) -> Verdict:
-        outcome = dict(trial.outcome or {})
-        word: Word = "accepted" if outcome["passed"] else "watchlist" if outcome["watch"] else "rejected"
-        text = (
-            f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial {trial.number}"
-            f" with {outcome['discoveries_before']} found before"
-        )
-        numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
-        statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
-        selection = {**outcome["selection"], **numbers, "deflated_sharpe": outcome["deflated_sharpe"]}
-        return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)
-
-
-def _sign(case: Case) -> int:
-    """Return the direction in which a case is held, fixed on search."""
-    return 1 if (case.rank_ic or 0.0) > 0 else -1
 
 
 def trials_spent() -> TrialsSpent:

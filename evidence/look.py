@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger import canonical_json
+from ..ledger import Trial, canonical_json
 from .overfitting import deflated_sharpe
 from .sheet import tidy
 from .significance import lond_level, newey_west_t, null_distribution
+from .verdict import Reason, Verdict, Word
 
 Series = NDArray[np.float64]
 LEAST_NET_DAYS = 30
@@ -107,6 +108,26 @@ def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
         "sign": sign,
         "deflated_sharpe": deflated(seen, number),
     }
+
+
+def ruled(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
+    """Return the verdict on a case that passed every step before statistics, from the outcome of its trial."""
+    outcome = dict(trial.outcome or {})
+    word: Word = "accepted" if outcome["passed"] else "watchlist" if outcome["watch"] else "rejected"
+    text = (
+        f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial {trial.number}"
+        f" with {outcome['discoveries_before']} found before"
+    )
+    numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
+    statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
+    selection = {**outcome["selection"], **numbers, "deflated_sharpe": outcome["deflated_sharpe"]}
+    return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)
+
+
+def daily_sharpes(sheets: Iterable[Mapping[str, Any]]) -> list[float]:
+    """Return the daily gross Sharpe ratio on search of each sheet, of the factor as it is written, so of either sign."""
+    both = [(sheet["gross_sharpe"], sheet["rank_ic"]) for sheet in sheets]
+    return [math.copysign(1.0, ic) * ratio / math.sqrt(252.0) for ratio, ic in both if ratio is not None and ic]
 
 
 def _p_value(days: int, horizon: int, lag: int, t: float) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+from ..ledger import VerdictRow
 
 Word = Literal["accepted", "watchlist", "rejected"]
 
@@ -36,6 +38,18 @@ class Verdict:
     reasons: tuple[Reason, ...]
     trial: int | None = None
     selection: Mapping[str, Any] | None = None
+
+    @classmethod
+    def restored(cls, row: VerdictRow) -> Verdict:
+        """Return a verdict from its row in the ledger."""
+        reasons = tuple(Reason(one["step"], one["passed"], one["message"], one["numbers"]) for one in row.reasons)
+        trial, selection = row.metrics["trial"], row.metrics["selection"]
+        return cls(row.factor_id, cast("Word", row.verdict), reasons, trial, selection)
+
+    def row(self, run: str) -> VerdictRow:
+        """Return the row that the ledger keeps."""
+        reasons = [reason.record() for reason in self.reasons]
+        return VerdictRow(run, self.factor_id, self.word, reasons, {"trial": self.trial, "selection": self.selection})
 
     def for_agents(self) -> dict[str, Any]:
         """Return the verdict without any number from the selection window: steps and words only."""

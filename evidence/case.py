@@ -1,0 +1,44 @@
+"""What is put before the gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import Expression
+from .alignment import Claim
+
+Values = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is put before the gate: a factor with its claim and search facts, or a set of such factors as one.
+
+    Attributes
+    ----------
+    values
+        `[T, N]`, NaN outside the universe.
+    rank_ic
+        Mean RankIC on search; its sign is the direction in which the factor is held.
+    members
+        Empty for a single factor. A set is judged by its members on complexity, originality and words.
+    """
+
+    expression: Expression
+    claim: Claim
+    values: Values
+    rank_ic: float | None
+    members: tuple[Case, ...] = ()
+
+    @property
+    def sign(self) -> int:
+        """Return the direction in which it is held, fixed on search: 1 or -1."""
+        return 1 if (self.rank_ic or 0.0) > 0 else -1
+
+    @property
+    def parts(self) -> tuple[Case, ...]:
+        """Return the single factors: the members of a set, or the case itself."""
+        return self.members or (self,)
