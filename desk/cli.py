@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from . import auditing, doctoring, formulas, running, scoring, serving, similar, starting
+from . import auditing, doctoring, formulas, running, scoring, serving, similar, starting, verifying
 from .failures import INTERRUPTED, announce
 from .formula_command import FormulaCommand
 
@@ -31,6 +31,10 @@ scoring.app.command(cls=FormulaCommand, short_help="List the operators, or docum
 scoring.app.command(cls=FormulaCommand, short_help="Find the known formulas most like one.")(similar.similar)
 app.add_typer(scoring.app, name="factor")
 app.add_typer(auditing.app, name="market")
+evidence = typer.Typer(no_args_is_help=True, help="Ask what may be believed.")
+evidence.callback()(lambda: None)
+evidence.command(short_help="Run a campaign's verdicts again.")(verifying.verify)
+app.add_typer(evidence, name="evidence")
 app.add_typer(serving.app, name="serve")
 app.command(short_help="Write a commented campaign file.")(starting.init)
 app.command(short_help="Say what this machine can do.")(doctoring.doctor)

@@ -6,6 +6,8 @@ AlphaloomError
     ├── FileExists         a file would have been overwritten
     ├── NoFormula          a command on formulas was given none, or a file that cannot be read as text
     ├── GateRefused        a step before scoring refused a factor that was submitted by hand
+    ├── OtherPanel         a panel is not the one that a run began with
+    ├── UnknownVerdict     a run holds no verdict on a factor
     └── CapabilityMissing  something that this command needs is not on this machine
 """
 
@@ -13,7 +15,16 @@ from __future__ import annotations
 
 from ..ledger import AlphaloomError
 
-__all__ = ["CapabilityMissing", "DeskError", "FileExists", "GateRefused", "NoFormula", "ReportError"]
+__all__ = [
+    "CapabilityMissing",
+    "DeskError",
+    "FileExists",
+    "GateRefused",
+    "NoFormula",
+    "OtherPanel",
+    "ReportError",
+    "UnknownVerdict",
+]
 
 
 class DeskError(AlphaloomError):
@@ -53,3 +64,15 @@ class CapabilityMissing(DeskError):
 
     code = "capability_missing"
     exit_code = 3
+
+
+class OtherPanel(DeskError):
+    """A panel is not the one that a run began with."""
+
+    code = "other_panel"
+
+
+class UnknownVerdict(DeskError):
+    """A run holds no verdict on a factor."""
+
+    code = "unknown_verdict"

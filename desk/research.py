@@ -35,7 +35,8 @@ def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]
         if not recorded:
             yield evaluator
             return
-        ledger.start_run(Run(name, {"panel": panel.digest}, settings.seed, dataset, clock.isoformat()))
+        config = {"panel": panel.digest, "rules": settings.model_dump(mode="json")}  # a campaign's are its "settings"
+        ledger.start_run(Run(name, config, settings.seed, dataset, clock.isoformat()))
         with ledger.lock(name):
             yield evaluator
         ledger.finish_run(name, "done")

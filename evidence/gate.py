@@ -69,7 +69,7 @@ class Gate:
         """
         reasons = [
             *on_paper(case, self.settings),
-            self._support(case),
+            self.support(case),
             self._originality(case, around.known),
             *self._fresh(case),
             self._redundancy(case, around.library),
@@ -80,7 +80,7 @@ class Gate:
             return Verdict(name, "rejected", tuple(reasons))
         return self._try(case, around, reasons)
 
-    def _support(self, case: Case) -> Reason:
+    def support(self, case: Case) -> Reason:
         """Refuse a factor that speaks of too few names or days for its figures to mean anything."""
         seen = (~np.isnan(self.windows.search.cut(case.values))).sum(axis=1)
         most = np.maximum(self.windows.search.cut(self.scorer.panel.universe).sum(axis=1), 1)
@@ -128,7 +128,7 @@ class Gate:
         return Reason("redundancy", passed, f"most like {found.factor_id} of the library", numbers)
 
     @cached_property
-    def _data(self) -> str:
+    def data(self) -> str:
         """Return the digest of everything up to the end of the selection window; later days change no look."""
         return self.scorer.panel.rows(0, self.windows.selection.stop).digest
 
@@ -136,7 +136,7 @@ class Gate:
         """Return all that decides what a look shows, besides the formula and the window; its digest is the question."""
         settings = self.settings
         asked = settings.model_dump(mode="json", include={"horizon_days", "returns", "level", "watch_p", "costs"})
-        return {**asked, "data": self._data, "sign": case.sign}
+        return {**asked, "data": self.data, "sign": case.sign}
 
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
         key, question = self.windows.key(self.windows.selection), digest(self._asked(case))

@@ -1,0 +1,55 @@
+"""A verdict run again with its panel: formula, values, series, sheet; they must be those that the ledger holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..ledger import VerdictRow
+from .archive import Archive
+from .difference import Difference, differences, series_difference
+from .evaluator import Evaluator
+from .replay import Replay, read_seen
+
+SAID = ("warnings",)
+"""Keys of a sheet that hold words."""
+
+
+def replay_on_panel(archive: Archive, evaluator: Evaluator, row: VerdictRow, before: Replay) -> Replay:
+    """Add to a replay from the ledger what the panel tells: the sheets of search and selection, and the daily series."""
+    if row.factor_id not in archive.evaluations:
+        return before
+    found = tuple(_found(archive, evaluator, row))
+    return replace(before, differs=(*before.differs, *found))
+
+
+def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[Difference]:
+    scorer, windows, name = evaluator.scorer, evaluator.windows, row.factor_id
+    scored = archive.evaluations[name].sheet
+    case = replace(archive.case(name), values=evaluator.values(archive.expression(name)))
+    searched = scorer.score(case.values, windows.search).record()
+    yield from _sheets("panel: search", {key: scored.get(key) for key in searched}, searched)
+    support = evaluator.gate.support(case)
+    recorded = next((one for one in row.reasons if one["step"] == "support"), {})
+    yield from differences(recorded.get("numbers"), dict(support.numbers), "panel: support")
+    trial = archive.trial(row)
+    if trial is None or trial.outcome is None:
+        return
+    key = windows.key(windows.selection)
+    yield from differences(
+        [trial.window.first_day, trial.window.last_day], [key.first_day, key.last_day], "panel: window"
+    )
+    seen, _ = read_seen(archive, trial, [])
+    sheet = scorer.score(case.values, windows.selection, int(trial.outcome["sign"]))
+    yield from _sheets("panel: selection", trial.outcome["selection"], sheet.record())
+    if seen is not None:
+        yield from series_difference("panel: daily RankIC", seen.rank_ic, sheet.daily)
+        yield from series_difference("panel: daily return after costs", seen.net, sheet.net_daily)
+        yield from differences(seen.asked["data"], evaluator.gate.data, "panel: data")
+
+
+def _sheets(field: str, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Difference]:
+    """Yield where the figures of two sheets differ; what they say in words may be said better by a newer version."""
+    mine, theirs = ({key: value for key, value in sheet.items() if key not in SAID} for sheet in (recorded, again))
+    yield from differences(mine, theirs, field)

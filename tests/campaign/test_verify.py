@@ -1,0 +1,95 @@
+"""The command that runs a campaign's verdicts again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from alphaloom.desk.cli import outcome
+
+from . import markets
+from .conftest import Files
+
+if TYPE_CHECKING:
+    from alphaloom.evidence import CampaignResult
+
+Verify = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def copy(finished: CampaignResult, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished.folder.parents[1], tmp_path / "w"))
+
+
+@pytest.fixture
+def verify(copy: Path, capsys: pytest.CaptureFixture[str]) -> Verify:
+    """Return what verifies the campaign and gives the exit code and what was said."""
+
+    def ask(*words: str) -> tuple[int, dict[str, Any]]:
+        code = outcome(["evidence", "verify", "latest", *words, "--workspace", str(copy), "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    return ask
+
+
+def test_every_verdict_of_a_campaign_comes_out_the_same(verify: Verify, finished: CampaignResult) -> None:
+    code, said = verify("--ledger-only")
+    judged = [entry for word in ("accepted", "watchlist", "rejected") for entry in finished.record[word]]
+    known = {entry["id"]: entry["trial"] for entry in judged if entry["reasons"][0]["step"] == "parse"}
+    assert (code, said["depth"], said["same"], said["differ"], said["record"]) == (0, "ledger", len(known), 0, [])
+    assert {row["id"]: row["trial"] for row in said["verdicts"]} == known
+    assert {"accepted", "rejected"} <= {row["verdict"] for row in said["verdicts"]}
+
+
+def test_the_panel_is_found_and_says_the_same_of_one_verdict(verify: Verify, finished: CampaignResult) -> None:
+    name = finished.accepted[0]["id"]
+    code, said = verify(name)
+    assert (code, said["depth"], [row["id"] for row in said["verdicts"]]) == (0, "panel", [name])
+
+
+def test_another_panel_is_refused(verify: Verify, files: Files, tmp_path: Path) -> None:
+    frame = pd.read_parquet(files.panel)
+    frame.loc[frame.index[-1], "volume"] += 1
+    code, said = verify("--panel", str(markets.write(frame, tmp_path / "other.parquet")))
+    assert (code, said["code"], said["field"]) == (2, "other_panel", "--panel")
+    assert "--ledger-only" in said["hint"]
+
+
+def test_a_panel_that_is_gone_leaves_the_ledger(verify: Verify, tmp_path: Path) -> None:
+    code, said = verify("--panel", str(tmp_path / "gone.parquet"))
+    assert (code, said["depth"]) == (0, "ledger")
+    assert "is not there: give the panel with --panel" in said["without_panel"]
+
+
+def test_a_verdict_that_is_not_there_is_refused(verify: Verify) -> None:
+    code, said = verify("f0123456789abcdef", "--ledger-only")
+    assert (code, said["code"], said["got"]) == (2, "unknown_verdict", "f0123456789abcdef")
+
+
+@pytest.mark.parametrize(("edit", "code"), [("$.p_value", 1), ("$.seen", 3)])
+def test_the_exit_code_says_what_was_found(verify: Verify, copy: Path, edit: str, code: int) -> None:
+    """A number that was edited differs; a look that kept no series cannot be run again."""
+    change = "json_remove(body, '$.seen', '$.discoveries')" if code == 3 else f"json_set(body, '{edit}', 1e-9)"
+    with sqlite3.connect(copy / "ledger.sqlite") as connection:
+        connection.execute("DROP TRIGGER outcomes_no_update")
+        connection.execute(f"UPDATE outcomes SET body = {change} WHERE trial = 1")
+    found, said = verify("--ledger-only")
+    assert (found, said["differ"], said["cannot"]) == (code, code == 1, code == 3)
+
+
+def test_results_that_were_edited_are_told(copy: Path, verify: Verify, capsys: pytest.CaptureFixture[str]) -> None:
+    (results,) = copy.glob("runs/*/results.json")
+    results.write_text(results.read_text().replace("rejected", "accepted", 1))
+    code, said = verify("--ledger-only")
+    assert (code, said["differ"], [each["field"] for each in said["record"]]) == (1, 0, ["results.json"])
+    assert outcome(["evidence", "verify", "latest", "--workspace", str(copy), "--ledger-only"]) == 1
+    page = capsys.readouterr().out
+    assert "the run's record: results.json" in page
+    assert "from the ledger alone" in page
