@@ -175,6 +175,7 @@ class Campaign:
             "combination": write_closing(closing, evaluator, folder),
             "sealed": closing.sealed,
             "book": closing.book,
+            "stress": closing.stress,
             "signals": summary(decision, alarms),
         }
 

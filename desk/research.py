@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..campaign import WORKSPACE, Settings
-from ..evidence import Bench, Claim, Evaluator, Proposal
+from ..evidence import Bench, Claim, Evaluator, Proposal, stress_on_search
 from ..factors import parse
 from ..ledger import Ledger, Run, digest, read_settings
 from .errors import GateRefused
@@ -49,8 +49,12 @@ def settings_at(place: Place) -> Settings:
     return settings.on(market.given(place.panel, place.sectors, place.as_of))
 
 
-def score_factor(text: str, place: Place, *, gate: bool, dialect: str = "alphaloom") -> dict[str, Any]:
+def score_factor(
+    text: str, place: Place, *, gate: bool, dialect: str = "alphaloom", stress: bool = False
+) -> dict[str, Any]:
     """Return a factor's sheet on the search window and the costs in it; with `gate`, spend a trial on a verdict.
+
+    With `stress` the sheet says where it breaks on the days of the search window.
 
     Raises
     ------
@@ -71,7 +75,16 @@ def score_factor(text: str, place: Place, *, gate: bool, dialect: str = "alphalo
     with opened("score", place, recorded=gate) as evaluator:
         sheet = evaluator.score(text, dialect)
         told = {**sheet, "costs": evaluator.settings.costs.model_dump(mode="json")}
+        if stress:
+            told["stress"] = _stressed(evaluator, text, dialect)
         return {**told, "gate": _gated(evaluator, text, sheet)} if gate else told
+
+
+def _stressed(evaluator: Evaluator, text: str, dialect: str) -> dict[str, Any]:
+    """Return one factor's record under stress, with the rule and the days beside it."""
+    found = stress_on_search(evaluator, [evaluator.read(text, dialect)])
+    (record,) = found.pop("factors").values()
+    return {**found, **record}
 
 
 def _gated(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from .formula_command import FormulaCommand
 from .options import AsJson, AsOf, CampaignFile, Dialect, PanelFile, SectorsFile, Workspace
 from .place import Place
 from .rules import costs
+from .stress_table import print_stress
 
 __all__ = ["app", "score"]
 
@@ -35,6 +36,9 @@ def score(
     gate: Annotated[
         bool, typer.Option("--gate", help="Put it before the gate, which spends a trial for good.")
     ] = False,
+    stress: Annotated[
+        bool, typer.Option("--stress", help="Also put it through crashes, bad data, late fills and higher costs.")
+    ] = False,
     dialect: Dialect = "alphaloom",
     as_json: AsJson = False,
 ) -> None:
@@ -42,11 +46,13 @@ def score(
     from .research import score_factor
 
     place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
-    sheet = score_factor(expression, place, gate=gate, dialect=dialect)
+    sheet = score_factor(expression, place, gate=gate, dialect=dialect, stress=stress)
     if as_json:
         print_object(sheet)
     else:
         _print_sheet(sheet)
+        if stress:
+            print_stress(sheet["stress"])
 
 
 def _print_sheet(sheet: Mapping[str, Any]) -> None:

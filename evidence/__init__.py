@@ -15,6 +15,7 @@ from .redundancy import rank_correlation
 from .result import CampaignResult, named
 from .settings import EvidenceSettings
 from .sheet import tidy
+from .stress import stress_on_search
 
 __all__ = [
     "Bench",
@@ -34,6 +35,7 @@ __all__ = [
     "nearest",
     "rank_correlation",
     "recall_facts",
+    "stress_on_search",
     "tidy",
     "write_closing",
 ]

@@ -16,6 +16,7 @@ from .combination import Part, combine, write_combination
 from .errors import BookUnavailable
 from .evaluator import Evaluator
 from .sheet import Sheet, tidy
+from .stress import stress_on_search
 from .windows import Window
 
 COMBINATION = "combination.parquet"
@@ -25,7 +26,8 @@ COMBINATION = "combination.parquet"
 class Closing:
     """What the close of a campaign made; `score` is `[T, N]`, None where nothing was accepted.
 
-    `search` is the combination's sheet on the search window, whose error sets the bounds of signals.
+    `search` is the combination's sheet on the search window, whose error sets the bounds of signals. `stress` says where
+    each accepted factor breaks, on search days.
     """
 
     parts: Sequence[Part]
@@ -34,6 +36,7 @@ class Closing:
     book: dict[str, Any] | None
     curve: dict[str, Any] | None
     search: Sheet | None = None
+    stress: dict[str, Any] | None = None
 
 
 def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:
@@ -49,7 +52,12 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
     sealed = _open(evaluator, score) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _book(evaluator, score, window)
-    return Closing(parts, score, sealed, book, curve, evaluator.scorer.score(score, evaluator.windows.search, 1))
+    search = evaluator.scorer.score(score, evaluator.windows.search, 1)
+    return Closing(parts, score, sealed, book, curve, search, _stress(evaluator, sorted(accepted)))
+
+
+def _stress(evaluator: Evaluator, accepted: Sequence[str]) -> dict[str, Any]:
+    return stress_on_search(evaluator, [evaluator.read(evaluator.rows[name].text) for name in accepted])
 
 
 def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> dict[str, Any] | None:

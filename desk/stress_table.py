@@ -1,0 +1,82 @@
+"""Where a factor breaks, on the terminal: a line for each stress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .console import answers
+from .figures import DASH, number, percent
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["GROUPS", "kept", "print_stress"]
+
+GROUPS = {
+    "history": "historical stretches, against all other days",
+    "regime": "synthetic regimes, against the same days without",
+    "data": "spoiled data",
+    "fill": "fills and costs",
+}
+STYLES = {"breaks": "bold red", "weakens": "yellow", "unclear": "yellow", "holds": "green", "untested": "dim"}
+
+
+def print_stress(told: Mapping[str, Any]) -> None:
+    """Print where one factor breaks: the sentence, the table, and the rule."""
+    from rich.text import Text
+
+    console = answers()
+    broken = [str(weakness.get("message")) for weakness in told.get("weaknesses") or ()]
+    console.print(Text("\nunder stress", style="bold"))
+    for line in broken or [str(told.get("sentence"))]:
+        console.print(Text(line, style="red" if broken else ""))
+    console.print(_table(told))
+    console.print(Text(_caption(told), style="dim"))
+
+
+def kept(figures: Mapping[str, Any] | None) -> str:
+    """Return the share that is left of a figure; a dash where there was nothing to lose."""
+    return percent((figures or {}).get("keeps"), 0)
+
+
+def _caption(told: Mapping[str, Any]) -> str:
+    even = (told.get("clean") or {}).get("break_even_bps")
+    costs = f"Nothing is left of its book at {number(even, 1)} bp a side. " if (even or 0) > 0 else ""
+    return f"{costs}In the direction that the search window shows, on its days only. {told.get('rule')}"
+
+
+def _table(told: Mapping[str, Any]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("stress", overflow="fold")
+    for name in ("RankIC", "against", "keeps", "net Sharpe", "against", "keeps", "values left"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    group = ""
+    for row in told.get("scenarios") or ():
+        if row.get("group") != group:
+            group = str(row.get("group"))
+            table.add_row(Text(GROUPS.get(group, group), style="bold"))
+        word = str(row.get("verdict"))
+        table.add_row(Text(f"  {_name(row)}"), *_figures(row), Text(word, style=STYLES.get(word, "")))
+    return table
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    """Return the stress in words, a historical one with its days."""
+    words = str(row.get("words"))
+    return f"{words}, {row['first']} to {row['last']}" if row.get("first") else words
+
+
+def _figures(row: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a line; what a stress does not touch is empty."""
+    cells = []
+    for key, digits in (("rank_ic", 4), ("net_sharpe", 2)):
+        found = row.get(key)
+        pair = [number(found.get(name), digits, sign=True) for name in ("stressed", "clean")] if found else ["", ""]
+        cells += [*pair, kept(found).replace(DASH, "") if found else ""]
+    return [*cells, percent(row["coverage"], 0) if row.get("coverage") is not None else ""]

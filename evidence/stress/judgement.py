@@ -1,0 +1,150 @@
+"""When a factor is said to break: it keeps less than half, and the loss is more than noise.
+
+A reading compares a figure under stress with the clean one. Where the stress leaves the days as they are, the two daily
+series are compared day by day, and the error is the Newey-West error of the mean difference; a day on which the stressed
+factor says nothing counts 0. A historical stretch is compared with all other days, and the error joins those of both means;
+that of the stretch is the larger of its own and the one that its length would give with the other days' spread, since few
+days may look calmer than they are. Each p-value is one-sided, for a loss, from `null_distribution`.
+
+A reading is judged if there was something to lose: the clean figure is beyond noise (t >= 2; for a book, its return before
+costs, and the net one is above zero), over at least three times the lag in days. The words:
+
+    breaks    keeps under half, and the loss is beyond noise
+    weakens   keeps half to nine tenths, and the loss is beyond noise
+    unclear   keeps under half, but as much is lost by luck
+    holds     everything else that is judged
+    untested  not judged
+
+"Beyond noise" is Holm's rule over all readings of a factor that are judged: a factor that loses nothing anywhere is said to
+break or weaken somewhere with a chance of at most one in twenty. What is lost to costs is arithmetic and always beyond noise;
+the clean figure that it is compared with still has its own error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..significance import NeweyWest, newey_west_t, null_distribution
+
+__all__ = ["Difference", "Reading", "Word", "apart", "judge", "paired"]
+
+Series = NDArray[np.float64]
+Rows = NDArray[np.bool_]
+Word = Literal["breaks", "weakens", "unclear", "holds", "untested"]
+
+LEVEL: Final = 0.05
+ALIVE: Final = 2.0
+KEPT, KEPT_MOST = 0.5, 0.9
+LAGS: Final = 3
+MOST_COUNTED: Final = 500
+SMALL_T: Final = 1.5
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean under stress against the clean one, and the chance of a loss as large where there is none.
+
+    `error` is the standard error of ``clean - stressed``; `t` is the clean mean's own.
+    """
+
+    days: int
+    clean: float
+    stressed: float
+    error: float
+    p: float
+    t: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One figure of one factor under one stress; `alive` says that there was something to lose, and days to show it."""
+
+    clean: float
+    stressed: float
+    error: float
+    p: float
+    alive: bool
+
+    @property
+    def keeps(self) -> float:
+        """Return the share that is left; NaN where there was nothing."""
+        return self.stressed / self.clean if self.clean > 0 else math.nan
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How long labels overlap: the horizon in days, and the Newey-West lag."""
+
+    horizon: int
+    lag: int
+
+    @property
+    def least(self) -> int:
+        """Return the days below which nothing is judged."""
+        return LAGS * self.lag
+
+    def p_value(self, t: float, days: int) -> float:
+        """Return the one-sided p of a Newey-West t.
+
+        Days are counted down to the next step, which is conservative. Below `SMALL_T`, where no verdict hangs on it, p
+        is the normal one, which costs nothing.
+        """
+        if days < self.least or math.isnan(t):
+            return 1.0
+        if t < SMALL_T:
+            return 0.5 * math.erfc(t / math.sqrt(2.0))
+        counted = self.least
+        while 2 * counted <= min(days, MOST_COUNTED):
+            counted *= 2
+        return null_distribution(counted, self.horizon, self.lag).p_value(t)
+
+
+def paired(clean: Series, stressed: Series, clock: Clock) -> Difference:
+    """Compare two daily series of the same days; a day that is NaN in `clean` is dropped, in `stressed` it is 0."""
+    known = ~np.isnan(clean)
+    before, after = clean[known], np.nan_to_num(stressed[known])
+    own, loss = newey_west_t(before, clock.lag), newey_west_t(before - after, clock.lag)
+    if loss.days and math.isnan(loss.t):  # the same loss every day: certain, if it is one
+        return Difference(own.days, own.mean, own.mean - loss.mean, 0.0, 0.0 if loss.mean > 0 else 1.0, own.t)
+    p = clock.p_value(loss.t, own.days)
+    return Difference(own.days, own.mean, own.mean - loss.mean, loss.standard_error, p, own.t)
+
+
+def apart(series: Series, inside: Rows, clock: Clock) -> Difference:
+    """Compare the days of a stretch with all others; `clean` are the others."""
+    there, others = newey_west_t(series[inside], clock.lag), newey_west_t(series[~inside], clock.lag)
+    error = math.hypot(_cautious(there, others), others.standard_error)
+    t = (others.mean - there.mean) / error if error > 0 else math.nan
+    return Difference(there.days, others.mean, there.mean, error, clock.p_value(t, there.days), others.t)
+
+
+def _cautious(there: NeweyWest, others: NeweyWest) -> float:
+    """Return the error of a short stretch's mean: its own, or what the other days' spread makes of its length."""
+    if there.days == 0:
+        return math.nan
+    return max(there.standard_error, others.daily_deviation / math.sqrt(there.days))
+
+
+def judge(readings: Sequence[Reading]) -> list[Word]:
+    """Return the word for each reading of one factor."""
+    alive = sorted((reading.p, place) for place, reading in enumerate(readings) if reading.alive)
+    certain: set[int] = set()
+    for done, (p, place) in enumerate(alive):
+        if p > LEVEL / (len(alive) - done):
+            break
+        certain.add(place)
+    return [_word(reading, place in certain) for place, reading in enumerate(readings)]
+
+
+def _word(reading: Reading, certain: bool) -> Word:
+    if not reading.alive or math.isnan(reading.keeps):
+        return "untested"
+    if reading.keeps < KEPT:
+        return "breaks" if certain else "unclear"
+    return "weakens" if certain and reading.keeps < KEPT_MOST else "holds"

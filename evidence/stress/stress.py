@@ -1,0 +1,255 @@
+"""Put factors through every stress at once: panels are altered once and shared, and a factor is only a function of one.
+
+Only the days that are given are read. They are the search window's, for agents, for the command line and at the close of a
+campaign alike: so every figure here is a search fact, nothing of selection or of the sealed days can reach whoever reads
+it, and what a stress shows may steer a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors import RowOrder, order_rows, row_rank_correlation
+from ...market import Panel
+from ..exposures import Exposures, measure_exposures
+from ..settings import EvidenceSettings
+from .judgement import ALIVE, Clock, Difference, Reading, apart, paired
+from .moves import Moves
+from .outcome import Outcome, Stressed, conclude
+from .perturbations import spoiled
+from .regimes import regimes
+from .ruler import Book, Ruler, sharpe
+from .scenario import Scenario, scenario
+from .stretches import calendar, found_stretches
+
+__all__ = ["SEED", "Evaluate", "Rehearsal", "stress"]
+
+Series = NDArray[np.float64]
+Rows = NDArray[np.bool_]
+Values = NDArray[np.floating]
+Daily = tuple[Series, Series]
+"""RankIC and net return of each day."""
+Evaluate = Callable[[Panel], Sequence[Values]]
+"""Computes every factor on a panel, each ``[T, N]``, known at the close of its day, NaN missing."""
+
+SEED: Final = 1
+"""Of every draw, unless told otherwise: all factors meet the same disasters."""
+LAG_PER_HORIZON: Final = 2
+
+
+def stress(evaluate: Evaluate, panel: Panel, settings: EvidenceSettings, seed: int = SEED) -> list[Stressed]:
+    """Put factors through historical stretches, synthetic regimes, spoiled data, and worse fills and costs.
+
+    Parameters
+    ----------
+    evaluate
+        Computes the factors on a panel of the same names; it may not look ahead, nor remember an earlier panel. It is
+        called once on the panel itself and once for each altered one.
+    panel
+        The days that may be read, and no other; T days, N names.
+    settings
+        Horizon, label and costs.
+    seed
+        Of every draw.
+
+    Returns
+    -------
+    list of Stressed
+        One for each factor, in their order. Figures are in the direction that the factor's own mean RankIC on the clean
+        days gives it; a net Sharpe is after the settings' costs.
+    """
+    rehearsal = Rehearsal(panel, settings, seed)
+    parts = [rehearsal.part(values) for values in evaluate(panel)]
+    outcomes: list[list[Outcome]] = [[] for _ in parts]
+    for found in rehearsal.run(evaluate, parts):
+        for place, outcome in enumerate(found):
+            outcomes[place].append(outcome)
+    return [conclude(part.clean, outcomes[place]) for place, part in enumerate(parts)]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A factor on the clean days: its values sorted, its direction, and what it earns each day."""
+
+    values: NDArray[np.float32]
+    order: RowOrder
+    sign: int
+    rank_ic: Series
+    book: Book
+    net: Series
+    clean: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsal:
+    """The stresses of one panel, made when they are needed and forgotten after."""
+
+    panel: Panel
+    settings: EvidenceSettings
+    seed: int = SEED
+
+    @cached_property
+    def exposures(self) -> Exposures:
+        """Return what everybody is exposed to on the true days."""
+        return measure_exposures(self.panel)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """Return the true days' moves, taken apart."""
+        return Moves(self.panel, self.exposures)
+
+    @cached_property
+    def everywhere(self) -> Rows:
+        """Return all days."""
+        return np.ones(self.panel.days, np.bool_)
+
+    @cached_property
+    def ruler(self) -> Ruler:
+        """Return the labels of the true days."""
+        return Ruler.of(self.panel, self.exposures, self.settings)
+
+    @property
+    def clock(self) -> Clock:
+        """Return how long labels overlap."""
+        horizon = self.settings.horizon_days
+        return Clock(horizon, LAG_PER_HORIZON * horizon)
+
+    def part(self, values: Values) -> Part:
+        """Measure a factor on the clean days."""
+        order = order_rows(self._member(values, self.panel))
+        daily = self.ruler.rank_ic(order)
+        found = self._against_nothing(daily)
+        sign = -1 if found.clean < 0 else 1
+        book = self.ruler.book(order, sign)
+        net = self._net(book)
+        gross, kept = self._against_nothing(book.gross), net[~np.isnan(net)]
+        clean = {
+            "rank_ic": sign * found.clean, "t": sign * found.t, "net_sharpe": sharpe(kept), "gross_t": gross.t,
+            "break_even_bps": book.break_even(self.settings.costs.borrow_bps_per_year), "days": float(found.days),
+        }  # fmt: skip
+        return Part(self._member(values, self.panel), order, sign, sign * daily, book, net, clean)
+
+    def run(self, evaluate: Evaluate, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of every scenario, one for each factor."""
+        yield from self._history(parts)
+        yield from self._regimes(evaluate, parts)
+        yield from self._data(evaluate, parts)
+        yield from self._fills(parts)
+
+    def _history(self, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+        """Compare the days of each stretch with all others."""
+        last = self.panel.days - self.settings.horizon_days - 1
+        stretches = [*found_stretches(self.panel, self.moves, last), *calendar(self.panel, last)]
+        for stretch in stretches:
+            inside = np.zeros(self.panel.days, np.bool_)
+            inside[stretch.start : stretch.stop] = True
+            days = str(self.panel.dates[stretch.start]), str(self.panel.dates[stretch.stop - 1])
+            named = Scenario(stretch.code, "history", stretch.words, *days)
+            yield [self._in_stretch(named, part, inside) for part in parts]
+
+    def _in_stretch(self, named: Scenario, part: Part, inside: Rows) -> Outcome:
+        clock = self.clock
+        known, held = (~np.isnan(series) for series in (part.rank_ic, part.net))
+        ranked = apart(part.rank_ic[known], inside[known], clock)
+        earned = apart(part.net[held], inside[held], clock)
+        gross = self._against_nothing(part.book.gross[~inside])
+        there, others = sharpe(part.net[held & inside]), sharpe(part.net[held & ~inside])
+        book = self._of_book(earned, gross, others, there)
+        return Outcome(named, ranked.days, self._of_rank_ic(ranked), book)
+
+    def _regimes(self, evaluate: Evaluate, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+        """Compute, label and trade the factors in each market."""
+        for regime in regimes(self.moves, self.seed):
+            ruler = Ruler.of(regime.panel, self.exposures, self.settings)
+            side = self.settings.costs.bps_per_side * np.where(regime.rows, regime.costs, 1.0)
+            found = []
+            for part, values in zip(parts, evaluate(regime.panel), strict=True):
+                order = order_rows(self._member(values, regime.panel))
+                after = (part.sign * ruler.rank_ic(order), self._net(ruler.book(order, part.sign), side))
+                found.append(self._paired(scenario(regime.code), part, after, regime.rows))
+            yield found
+
+    def _data(self, evaluate: Evaluate, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+        """Compute the factors on spoiled data, and measure them on the true market."""
+        for told in spoiled(self.panel, self.seed):
+            found = []
+            for part, values in zip(parts, evaluate(told.panel), strict=True):
+                spread = told.spread(self._member(values, told.panel), self.panel.days)
+                order = order_rows(spread)
+                ranked = paired(part.rank_ic, part.sign * self.ruler.rank_ic(order), self.clock)
+                named = scenario(told.code)
+                found.append(Outcome(named, ranked.days, self._of_rank_ic(ranked), None, *_likeness(part, order)))
+            yield found
+
+    def _fills(self, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+        """Trade the same values later, at another price, or dearer."""
+        close = Ruler.at_the_close(self.panel, self.exposures, self.settings)
+        late = [self._traded(part, self.ruler, 1) for part in parts]
+        yield [self._paired(scenario("late_1"), part, after) for part, after in zip(parts, late, strict=True)]
+        yield [self._paired(scenario("late_2"), part, self._traded(part, self.ruler, 2)) for part in parts]
+        yield [self._paired(scenario("next_close"), part, self._traded(part, close, 0)) for part in parts]
+        halves = [(part.net + net) / 2 for part, (_, net) in zip(parts, late, strict=True)]
+        side, borrow = self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year
+        yield [self._book_only("half_late", part, net) for part, net in zip(parts, halves, strict=True)]
+        yield [self._book_only("costs_doubled", part, part.book.net(2 * side, borrow)) for part in parts]
+        yield [self._book_only("borrow_doubled", part, part.book.net(side, 2 * borrow)) for part in parts]
+
+    def _traded(self, part: Part, ruler: Ruler, late: int) -> Daily:
+        """Return RankIC and net return of each day when the values of some days ago are traded."""
+        order = part.order
+        if late:
+            old = np.full_like(part.values, np.nan)
+            old[late:] = part.values[:-late]
+            order = order_rows(old)
+        return part.sign * ruler.rank_ic(order), self._net(ruler.book(order, part.sign))
+
+    def _paired(self, named: Scenario, part: Part, after: Daily, rows: Rows | None = None) -> Outcome:
+        """Compare RankIC and book with the clean ones on the same days."""
+        rows = self.everywhere if rows is None else rows
+        ranked = paired(part.rank_ic[rows], after[0][rows], self.clock)
+        return Outcome(named, ranked.days, self._of_rank_ic(ranked), self._books(part, after[1], rows))
+
+    def _book_only(self, code: str, part: Part, net: Series) -> Outcome:
+        """Compare a book with itself, where RankIC is not concerned."""
+        return Outcome(scenario(code), int(part.clean["days"]), None, self._books(part, net, self.everywhere))
+
+    def _books(self, part: Part, net: Series, rows: Rows) -> Reading:
+        """Compare a day's net returns with the clean ones on the same days."""
+        earned = paired(part.net[rows], net[rows], self.clock)
+        gross = self._against_nothing(part.book.gross[rows])
+        known = rows & ~np.isnan(part.net)
+        return self._of_book(earned, gross, sharpe(part.net[known]), sharpe(np.nan_to_num(net[known])))
+
+    def _of_rank_ic(self, found: Difference) -> Reading:
+        alive = found.days >= self.clock.least and found.t >= ALIVE
+        return Reading(found.clean, found.stressed, found.error, found.p, alive)
+
+    def _of_book(self, found: Difference, gross: Difference, clean: float, stressed: float) -> Reading:
+        """Return the reading in Sharpe ratios; the error of the difference is put on the clean one's scale."""
+        alive = found.days >= self.clock.least and gross.t >= ALIVE and clean > 0
+        error = found.error * clean / found.clean if found.clean else float("nan")
+        return Reading(clean, stressed, error, found.p, alive)
+
+    def _net(self, book: Book, side: Series | float | None = None) -> Series:
+        costs = self.settings.costs
+        return book.net(costs.bps_per_side if side is None else side, costs.borrow_bps_per_year)
+
+    def _against_nothing(self, series: Series) -> Difference:
+        return paired(series, np.zeros(series.shape), self.clock)
+
+    def _member(self, values: Values, panel: Panel) -> NDArray[np.float32]:
+        return np.where(panel.universe, values, np.float32(np.nan)).astype(np.float32, copy=False)
+
+
+def _likeness(part: Part, order: RowOrder) -> tuple[float, float]:
+    """Return the mean daily rank correlation with the clean values, and the share of their cells that is left."""
+    daily = row_rank_correlation(order, part.order)
+    known = daily[~np.isnan(daily)]
+    left = float(order.counts.sum()) / max(float(part.order.counts.sum()), 1.0)
+    return (float(known.mean()) if known.size else float("nan")), left

@@ -1,0 +1,133 @@
+"""Historical stretches: the worst days that the panel itself knows, and the dates that everybody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...market import Panel
+from .moves import Moves
+
+__all__ = ["CALENDAR", "Stretch", "calendar", "found_stretches"]
+
+Series = NDArray[np.float64]
+QUARTER: Final = 63
+MONTH: Final = 21
+LEAST_DAYS: Final = 10
+INVENTED: Final = "synthetic market"
+"""A panel whose notes begin so has no history, and its dates mean nothing."""
+
+CALENDAR: Final = (
+    ("october_1987", "October 1987", "1987-10-14", "1987-12-04"),
+    ("ltcm_1998", "Russia and LTCM, 1998", "1998-08-17", "1998-10-15"),
+    ("quants_2007", "quant unwind, August 2007", "2007-08-06", "2007-08-31"),
+    ("banks_2008", "bank failures, 2008", "2008-09-15", "2008-11-20"),
+    ("flash_2010", "flash crash, May 2010", "2010-05-06", "2010-06-08"),
+    ("august_2015", "August 2015", "2015-08-18", "2015-09-29"),
+    ("february_2018", "volatility shock, February 2018", "2018-02-02", "2018-03-02"),
+    ("march_2020", "March 2020", "2020-02-20", "2020-04-07"),
+    ("small_caps_2024", "small A-shares, February 2024", "2024-01-22", "2024-02-29"),
+)
+"""Code, words, first and last day; the last ones follow the shock for some weeks, since a label takes days to end."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A run of rows, `start` inclusive, `stop` exclusive, and what it was."""
+
+    code: str
+    words: str
+    start: int
+    stop: int
+
+
+def found_stretches(panel: Panel, moves: Moves, last: int) -> list[Stretch]:
+    """Find the stretches of a panel by its own prices; none looks at any factor.
+
+    Parameters
+    ----------
+    panel, moves
+        The days that may be read, and no other.
+    last
+        Rows from this one on have no label and are left out.
+
+    Returns
+    -------
+    list of Stretch
+        The worst drawdown of the equal-weighted market from peak to trough; its worst month (21 days); the quarters
+        (63 days) in which its daily moves varied most and least; the quarter whose sector leaders differ most from those
+        of the quarter before (mean absolute change of a sector's return over the market's), with three sectors at least;
+        the quarter with the least traded value (mean over names of log amount against the name's own mean). A panel with
+        less than two quarters has none.
+    """
+    if last < 2 * QUARTER:
+        return []
+    market = moves.market[:last, 0]
+    return [
+        *_falls(market),
+        _quarter("wildest_quarter", "most volatile quarter", _spreads(market)),
+        _quarter("calmest_quarter", "calmest quarter", -_spreads(market)),
+        *_rotation(moves.by_sector[:last]),
+        *_thinnest(panel, last),
+    ]
+
+
+def calendar(panel: Panel, last: int) -> list[Stretch]:
+    """Return the known dates of stress of which the panel has at least ten labelled days; none if it is invented."""
+    if any(note.startswith(INVENTED) for note in panel.notes):
+        return []
+    found = []
+    for code, words, first, end in CALENDAR:
+        start = int(np.searchsorted(panel.dates, np.datetime64(first, "D"), "left"))
+        stop = min(int(np.searchsorted(panel.dates, np.datetime64(end, "D"), "right")), last)
+        if stop - start >= LEAST_DAYS:
+            found.append(Stretch(code, words, start, stop))
+    return found
+
+
+def _falls(market: Series) -> Iterator[Stretch]:
+    """Yield the fall from a peak to the lowest point after it, and the worst month."""
+    level = np.concatenate([[0.0], np.cumsum(market)])
+    depth = level - np.maximum.accumulate(level)
+    trough = int(np.argmin(depth))
+    peak = int(np.argmax(level[: trough + 1]))
+    if trough - peak >= LEAST_DAYS:
+        yield Stretch("worst_drawdown", "worst drawdown", peak, trough)
+    start = int(np.argmin(level[MONTH:] - level[:-MONTH]))
+    yield Stretch("worst_month", "worst month", start, start + MONTH)
+
+
+def _quarter(code: str, words: str, height: Series) -> Stretch:
+    """Return the quarter that begins on the row with the largest figure."""
+    start = int(np.argmax(height))
+    return Stretch(code, words, start, start + QUARTER)
+
+
+def _spreads(market: Series) -> Series:
+    """Return the deviation of each quarter's daily moves, by its first row."""
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(market, QUARTER).std(axis=1))
+
+
+def _rotation(by_sector: NDArray[np.float64]) -> Iterator[Stretch]:
+    if by_sector.shape[1] < 3:
+        return
+    level = np.vstack([np.zeros((1, by_sector.shape[1])), np.cumsum(by_sector, axis=0)])
+    gains = level[QUARTER:] - level[:-QUARTER]
+    turned = np.abs(gains[QUARTER:] - gains[:-QUARTER]).mean(axis=1)
+    start = int(np.argmax(turned)) + QUARTER
+    yield Stretch("sector_turn", "sharpest turn of sectors", start, start + QUARTER)
+
+
+def _thinnest(panel: Panel, last: int) -> Sequence[Stretch]:
+    price = panel.fields.get("close_raw", panel.fields["close"])
+    value = panel.fields.get("amount", price * panel.fields["volume"])[:last]
+    logs = np.where(panel.universe[:last] & (value > 0), np.log(np.where(value > 0, value, 1.0)), np.nan)
+    known = ~np.isnan(logs)
+    usual = np.where(known, logs, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    daily = np.where(known, logs - usual, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    means = np.lib.stride_tricks.sliding_window_view(daily, QUARTER).mean(axis=1)
+    return [_quarter("thinnest_quarter", "thinnest trading", -means)]
