@@ -96,7 +96,7 @@ def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("costs", costs(sheet.get("costs"))),
         ("RankIC by horizon, every fifth day", _decay(sheet.get("decay") or {})),
     ]
-    return [*known, *_verdict(sheet)]
+    return [*known, *beside(sheet.get("incremental")), *_verdict(sheet)]
 
 
 def _window(window: Mapping[str, Any]) -> str:

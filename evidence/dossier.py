@@ -17,7 +17,6 @@ from .evaluator import Evaluator
 from .gate import PAID
 from .labels import unlabelled
 from .overfitting import pbo
-from .redundancy import closest
 from .sheet import tidy
 from .significance import lond_level, null_distribution, power
 from .windows import Window
@@ -131,13 +130,19 @@ class Dossier:
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
             "library_correlation": self._library_correlation(name) if word != "rejected" else None,
+            "incremental": self._incremental(name) if row and row.metrics["trial"] is not None else None,
         }
 
     def _library_correlation(self, name: str) -> float | None:
-        library = {key: values for key, values in self.evaluator.library_values().items() if key != name}
         mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
-        found = closest(mine, library, self.evaluator.windows.search)
+        found = self.evaluator.library_values.closest(mine, but=name)
         return tidy(found.rank_correlation) if found else None
+
+    def _incremental(self, name: str) -> dict[str, Any] | None:
+        """Return what a factor that was looked at on selection adds to the rest of the library, on search."""
+        mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
+        added = self.evaluator.beside.addition(mine, but=name)
+        return added.record() if added else None
 
     def attempts(self) -> dict[str, Any]:
         """Return how much was proposed, and how much was refused at each step before scoring."""

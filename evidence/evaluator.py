@@ -23,9 +23,11 @@ from .case import Case
 from .complexity import breaches, price
 from .errors import EvidenceError, UnknownFactor
 from .gate import PAID, Gate, Surroundings, trials_spent
+from .incremental import Beside
 from .levels import Levels
 from .look import daily_sharpes
 from .originality import Catalogue, Holdings, Known, nearest, published
+from .redundancy import LibraryValues
 from .score import Scorer
 from .settings import EvidenceSettings
 from .sheet import tidy
@@ -152,14 +154,15 @@ class Evaluator:
     def _of_library(self, row: LibraryRow) -> Expression:
         return parse(row.text, fields=tuple({*self.panel.fields, *row.sheet.get("fields", ())}))
 
-    def library_values(self) -> dict[str, Values]:
-        """Return the values of each library factor that this panel can compute."""
-        found = {}
-        for row in self.library():
-            expression = self._of_library(row)
-            if expression.fields <= set(self.panel.fields):
-                found[row.factor_id] = self.values(expression)
-        return found
+    @cached_property
+    def library_values(self) -> LibraryValues:
+        """Return what the library's factors that this panel can compute say on it."""
+        return LibraryValues(self.engine, self.windows.search, self.ledger.workspace, self._of_library, self.library())
+
+    @cached_property
+    def beside(self) -> Beside:
+        """Return the measure of what factors add to the library."""
+        return Beside.of(self.library_values, self.scorer, self.windows.search)
 
     # Scoring on search.
 
@@ -275,10 +278,13 @@ class Evaluator:
         like = nearest(expression, self.known())
         if like and like[0].ratio > self.settings.max_similarity:
             doubts.append({"code": "not_new", "message": f"nearly {like[0].known.name} ({like[0].known.where})"})
+        added = self.beside.addition(self.values(expression), but=expression.id)
+        if added and (said := added.doubt(sheet["rank_ic"])):
+            doubts.append({"code": "adds_little", "message": said})
         doubts += [{"code": "units", "message": text} for text in expression.warnings]
         kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
         named = {"id": expression.id, "text": expression.text, "explained": explain(expression)}
-        return {**named, **kept, "warnings": doubts}
+        return {**named, **kept, "incremental": added.record() if added else None, "warnings": doubts}
 
     # Judging on selection.
 
@@ -363,14 +369,15 @@ class Evaluator:
     def _around(self, batch: Sequence[Known]) -> Surroundings:
         sheets = [self.rows[name].sheet for name in sorted(self.rows)]
         ratios = daily_sharpes(sheets)
-        return Surroundings(self.known().with_batch(batch), self.library_values(), ratios, self.trials_left())
+        return Surroundings(self.known().with_batch(batch), self.library_values, ratios, self.trials_left())
 
     def _keep(self, case: Case) -> None:
         row = self.rows.get(case.expression.id)
         sheet = dict(row.sheet) if row else {"fields": sorted(case.expression.fields)}
         text, canonical = case.expression.text, case.expression.canonical_text
         self.ledger.add_to_library(LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet))
-        self._holdings.show(self.library())
+        for shown in (self._holdings, self.library_values):
+            shown.show(self.library())
 
 
 def _sum_of_ranks(members: Sequence[Case]) -> str:

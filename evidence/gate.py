@@ -7,7 +7,7 @@ selection window, written to the ledger before it is taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from .case import Case
 from .errors import TrialsSpent
 from .look import Seen, decide, ruled
 from .originality import Catalogue
-from .redundancy import closest
+from .redundancy import LibraryValues, closest
 from .score import Scorer
 from .settings import EvidenceSettings
 from .sheet import tidy
@@ -44,7 +44,7 @@ class Surroundings:
     """
 
     known: Catalogue
-    library: Mapping[str, Values]
+    library: LibraryValues
     sharpes: Sequence[float]
     trials_left: int
 
@@ -110,7 +110,7 @@ class Gate:
         )
         return [Reason("fresh", not stale, text)]
 
-    def _redundancy(self, case: Case, library: Mapping[str, Values]) -> Reason:
+    def _redundancy(self, case: Case, library: LibraryValues) -> Reason:
         limit = self.settings.max_redundancy
         for place, part in enumerate(case.members):
             others = {other.expression.id: other.values for other in case.members[:place]}
@@ -120,7 +120,7 @@ class Gate:
                 return Reason(
                     "redundancy", False, text, {"rank_correlation": tidy(twin.rank_correlation), "most": limit}
                 )
-        found = closest(case.values, library, self.windows.search)
+        found = library.closest(case.values)
         if found is None:
             return Reason("redundancy", True, "the library is empty")
         numbers = {"rank_correlation": tidy(found.rank_correlation), "most": limit}

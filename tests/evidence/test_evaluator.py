@@ -174,7 +174,7 @@ def test_what_other_runs_accept_meanwhile_changes_nothing(lab: Make, planted: Pa
     near = KNOWN.replace("17", "18")
     assert other.judged(KNOWN).word == "accepted"
     assert run.propose(near, "k")["ok"]
-    assert run.evaluator.library_values() == {}
+    assert list(run.evaluator.library_values) == []
     assert [row.factor_id for row in other.evaluator.library()] == [row.factor_id for row in run.ledger.library()]
     assert lab("run", panel=planted).evaluator.library() == []  # and nothing after a restart
     assert not lab("later", panel=planted).propose(near)["ok"]
