@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from .figures import DASH, chance, count, generic, number, percent, points
+from .figures import DASH, beside, chance, count, generic, number, percent, points
 from .plots import Bars, Line, LineChart, bar_chart, line_chart
 
 __all__ = ["Card", "Reason", "card", "deciding"]
@@ -81,6 +81,8 @@ def _facts(entry: Mapping[str, Any], hypothesis: Mapping[str, Any]) -> list[tupl
         ("trial", f"no. {count(entry['trial'])}" if entry.get("trial") is not None else DASH),
         ("largest correlation with the library at the close", number(entry.get("library_correlation"), 2, sign=True)),
     ]
+    if entry.get("incremental"):
+        facts.append(("beside the library, on search", beside(entry["incremental"])))
     rank_ic = ((entry.get("metrics") or {}).get("search") or {}).get("rank_ic")
     if rank_ic is not None and rank_ic < 0:
         facts.append(("held", "reversed: its low values are bought"))

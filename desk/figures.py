@@ -4,8 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["DASH", "chance", "count", "duration", "generic", "ids", "money", "number", "percent", "plural", "points"]
+__all__ = [
+    "DASH",
+    "beside",
+    "chance",
+    "count",
+    "duration",
+    "generic",
+    "ids",
+    "money",
+    "number",
+    "percent",
+    "plural",
+    "points",
+]
 
 DASH = "—"
 MINUS = "\N{MINUS SIGN}"
@@ -99,3 +113,14 @@ def ids(factor: object) -> str:
     """Return a factor's id short enough for a table."""
     text = str(factor or DASH)
     return text if len(text) <= 10 else text[:9]
+
+
+def beside(added: Mapping[str, Any] | None) -> str:
+    """Say what a factor adds to the library; a dash where there is none."""
+    if not added:
+        return DASH
+    if added.get("t") is None:
+        return f"nothing: the library's {plural(added['library'], 'factor')} say all of it"
+    left = f"RankIC {number(added.get('rank_ic'), 4, sign=True)}, t {number(added.get('t'), 2, sign=True)}"
+    of = plural(added["library"], "factor")
+    return f"{left}; {percent(added.get('kept'), 0)} of its ranks' spread is not in the library's {of}"

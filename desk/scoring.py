@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .console import answers, print_object
-from .figures import DASH, generic, number, percent
+from .figures import DASH, beside, generic, number, percent
 from .formula_command import FormulaCommand
 from .options import AsJson, AsOf, CampaignFile, Dialect, PanelFile, SectorsFile, Workspace
 from .place import Place
@@ -96,7 +96,8 @@ def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("costs", costs(sheet.get("costs"))),
         ("RankIC by horizon, every fifth day", _decay(sheet.get("decay") or {})),
     ]
-    return [*known, *beside(sheet.get("incremental")), *_verdict(sheet)]
+    added = [("beside the library", beside(sheet["incremental"]))] if sheet.get("incremental") else []
+    return [*known, *added, *_verdict(sheet)]
 
 
 def _window(window: Mapping[str, Any]) -> str:

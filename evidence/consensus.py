@@ -77,7 +77,8 @@ class Consensus:
 
     def _kept(self) -> tuple[dict[str, int], Totals] | None:
         """Return what was kept; a file that is missing or damaged is as none."""
-        with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile), np.load(self._file) as kept:
+        damaged = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+        with suppress(*damaged), np.load(io.BytesIO(self._file.read_bytes())) as kept:
             held = dict(zip(kept["names"].tolist(), kept["signs"].tolist(), strict=True))
             if kept["totals"].shape == kept["counts"].shape == self._library.shape(self._window):
                 return held, (kept["totals"], kept["counts"])

@@ -39,10 +39,11 @@ ERRORS = 5.0
 """Standard errors that a guess is allowed to be off: in three of ten million it is more."""
 DISTORTION = 0.5
 """What a guess is allowed to be off beside that, for each cell that only one has: ranks among fewer names are others.
-Measured on 200 random formulas on real prices it was a quarter of that at most."""
+Measured on random formulas on real prices it was a quarter of that at most."""
 ROUNDING = 0.002
-FEWEST_CELLS, NARROWEST = 64, 0.02
-"""Shared cells, and variance of either's ranks on them, below which nothing is guessed."""
+FARTHEST, FEWEST_CELLS, NARROWEST = 0.6, 64, 0.02
+"""Nothing is guessed where more cells than that are one's alone (there are days then with too few names for a correlation),
+fewer sampled ones are shared, or the variance of either's ranks on them is below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,7 +316,8 @@ def _corrected(cosine: Frame, share: float, shares: Frame, sampled: _Sampled) ->
     product = cosine * np.sqrt(share * shares) / shared - sampled.mean[0] * sampled.mean[1]
     narrow = np.minimum(*sampled.variance)
     guessed = product / np.sqrt(sampled.variance[0] * sampled.variance[1])
-    known = (sampled.both >= FEWEST_CELLS) & (narrow > NARROWEST) & np.isfinite(guessed)
+    enough = (apart <= FARTHEST) & (sampled.both >= FEWEST_CELLS)
+    known = enough & (narrow > NARROWEST) & np.isfinite(guessed)
     held = np.clip(np.where(known, guessed, 0.0), -1.0, 1.0)
     chance = np.sqrt((1.0 - held**2) ** 2 / BUCKETS + apart / CELLS)
     unknown = np.where(share * shares > 0, 2.0, 0.0)  # one without a value on any day is correlated with nothing

@@ -79,6 +79,7 @@ def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None 
         },
         "reasons": reasons(*failed), "metrics": {"search": sheet(rank_ic, SEARCH), "selection": selection},
         "trial": trial, "members": None, "library_correlation": 0.22,
+        "incremental": {"rank_ic": 0.031, "t": 3.1, "kept": 0.84, "against": ["f0"], "library": 12} if trial else None,
     }  # fmt: skip
 
 

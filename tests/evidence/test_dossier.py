@@ -22,7 +22,8 @@ from .lab import KNOWN, SMALL, WIDE, Crash, Lab, dying, market
 Make = Callable[..., Lab]
 JUNK = ("rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)", "ts_rsquare(cap / volume, 21)")
 ENTRY = {
-    "id", "form", "text", "explained", "hypothesis", "reasons", "metrics", "trial", "members", "library_correlation"
+    "id", "form", "text", "explained", "hypothesis", "reasons", "metrics", "trial", "members", "library_correlation",
+    "incremental",
 }  # fmt: skip
 
 
