@@ -7,72 +7,37 @@ counting them off in that order, so that no second sort is needed and sums of ra
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..factors import RowOrder
 from ..factors.kernels.kernel_cache import kernel
 from ..factors.kernels.ranking import make_room, sort_row
-from .sleeves import BOUGHT, BOUGHT_INVERSE, NEITHER, SOLD, SOLD_INVERSE
+from .fifths import FIFTHS, mark_ends, mark_runs, sum_fifths, sum_fifths_of_runs, write_fifths
+from .orders import Columns, Counts, Flags, Orders, Stack
 
-__all__ = ["LEAST_NAMES", "Daily", "Thin", "daily_statistics", "thinned"]
+__all__ = ["LEAST_NAMES", "Daily", "daily_statistics"]
 
 Frame = NDArray[np.float64]
 Series = NDArray[np.float64]
 Values = NDArray[np.float32]
 Words = NDArray[np.uint64]
-Marks = NDArray[np.int32]
-Flags = NDArray[np.bool_]
+Ranks = NDArray[np.int32]
 Sides = NDArray[np.int8]
 
-Counts = NDArray[np.int64]
 Out = tuple[Series, Series, Frame, Sides, Counts, Frame]
-Order = tuple[Marks, Flags, Counts]
-"""Columns, ties and counts, by day or by horizon and day."""
 
 LEAST_NAMES = 10
 """Names with a value and a label below which a day has no correlation."""
-FIFTHS = 5
 FLAT = 1e-14
 """Share of the sum of squares below which a spread is rounding noise."""
 LANES = 32
 """Partial sums side by side: the processor adds them at once, and the result does not hang on how many it can."""
+ONE = np.int32(1)
 HALF_WORD = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 ALIKE = np.uint64(0)
-
-
-@dataclass(frozen=True, eq=False)
-class Thin:
-    """The order of every few days' labels at several horizons, to measure decay by.
-
-    Attributes
-    ----------
-    horizons : tuple of int
-        In days.
-    step : int
-        Row k is day ``k * step`` of the window.
-    columns, tied, counts
-        As in `RowOrder`, stacked by horizon: ``[H, D / step, N]``, ``[H, D / step]``.
-    """
-
-    horizons: tuple[int, ...]
-    step: int
-    columns: Marks
-    tied: Flags
-    counts: NDArray[np.int64]
-
-
-def thinned(orders: Sequence[tuple[int, RowOrder]], step: int) -> Thin:
-    """Stack the orders of every ``step``-th day's labels, given by horizon."""
-    horizons, rows = zip(*orders, strict=True)
-    return Thin(
-        tuple(horizons), step, np.stack([each.columns for each in rows]), np.stack([each.tied for each in rows]),
-        np.stack([each.counts for each in rows]),
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,19 +67,25 @@ class Daily:
     decay: Series
 
 
-def daily_statistics(values: Values, label: Frame, order: RowOrder, returns: Frame, thin: Thin) -> Daily:
+def daily_statistics(
+    values: Values,
+    label: NDArray[np.floating],
+    order: Orders,
+    returns: NDArray[np.floating],
+    thin: Orders | None = None,
+) -> Daily:
     """Read a factor day by day.
 
     Parameters
     ----------
     values : NDArray[np.float32]
         ``[D, N]`` factor, NaN missing.
-    label, order : NDArray[np.float64], RowOrder
-        ``[D, N]`` what it should foretell, and its order.
+    label, order : NDArray[np.float64], Orders
+        ``[D, N]`` what it should foretell, and the order of every day of it.
     returns : NDArray[np.float64]
-        ``[D, N]`` what a fifth earns; NaN missing.
-    thin : Thin
-        Labels at other horizons.
+        ``[D, N]`` what a fifth earns, decimal; NaN missing.
+    thin : Orders, optional
+        Labels at other horizons, for the decay.
 
     Returns
     -------
@@ -122,16 +93,16 @@ def daily_statistics(values: Values, label: Frame, order: RowOrder, returns: Fra
         Ranks are exact, ties averaged: `rank_ic` equals `row_rank_correlation`.
     """
     days, names = values.shape
+    horizons, rows = thin.counts.shape if thin else (0, 0)
     found = Daily(
         np.full(days, np.nan), np.full(days, np.nan), np.full((days, FIFTHS), np.nan),
-        np.zeros((days, names), np.int8), np.zeros(days, np.int64), np.full(len(thin.horizons), np.nan),
+        np.zeros((days, names), np.int8), np.zeros(days, np.int64), np.full(horizons, np.nan),
     )  # fmt: skip
-    decays = np.full((len(thin.horizons), thin.counts.shape[1]), np.nan)
+    decays = np.full((horizons, rows), np.nan)
     _scan(
         (found.rank_ic, found.ic, found.fifths, found.sides, found.counts, decays),
         np.ascontiguousarray(values, np.float32), np.ascontiguousarray(label, np.float64),
-        np.ascontiguousarray(returns, np.float64), (order.columns, order.tied, order.counts),
-        (thin.columns, thin.tied, thin.counts), thin.step,
+        np.ascontiguousarray(returns, np.float64), order.arrays, (thin or order).arrays, thin.step if thin else days + 1,
     )  # fmt: skip
     for place, series in enumerate(decays):
         known = series[~np.isnan(series)]
@@ -140,64 +111,74 @@ def daily_statistics(values: Values, label: Frame, order: RowOrder, returns: Fra
 
 
 @kernel
-def _joint(marks: Marks, columns: Marks, count: int, present: Flags) -> int:
+def _joint(marks: Flags, columns: Columns, count: int, present: Flags) -> int:
     """Mark the names of an order that are present, and count them."""
-    marks[:] = 0
+    marks[:] = False
+    total = 0
     for at in range(count):
         marks[columns[at]] = present[columns[at]]
-    total = 0
-    for j in range(marks.size):
-        total += marks[j]
+        total += present[columns[at]]
     return total
 
 
 @kernel
-def _label_ranks(ranks: Marks, marks: Marks, columns: Marks, tied: Flags, count: int, total: int) -> int:
-    """Write twice the distance of each marked name's rank from the mean rank, 0 for others; return the sum of squares."""
-    any_tie = False
-    for at in range(count):
-        any_tie |= tied[at]
-    ranks[:] = 0
-    before = 0
+def _label_ranks(
+    packed: Ranks, marks: Flags, columns: Columns, tied: Flags, count: int, any_tie: bool, total: int
+) -> int:
+    """Write what the walk over the factor's order asks of each name, and return the sum of squares of the ranks.
+
+    Twice the distance of a marked name's rank from the mean rank, doubled, plus one for the mark; 0 for other names.
+    """
+    packed[:] = 0
     if not any_tie:
+        twice = np.int32(1 - total)
         for at in range(count):
-            column = columns[at]
-            ranks[column] = (2 * before + 1 - total) * marks[column]
-            before += marks[column]
+            mark = np.int32(marks[columns[at]])
+            packed[columns[at]] = 2 * twice * mark + mark
+            twice += 2 * mark
         return total * (total * total - 1) // 3
-    squares, start = 0, 0
+    squares, before, start = 0, 0, 0
     while start < count:
         end, kept = start + 1, int(marks[columns[start]])
         while end < count and tied[end]:
             kept += marks[columns[end]]
             end += 1
-        twice = 2 * before + kept - total
+        twice = np.int32(2 * before + kept - total)
         for at in range(start, end):
-            ranks[columns[at]] = twice * marks[columns[at]]
-        squares += kept * twice * twice
+            mark = np.int32(marks[columns[at]])
+            packed[columns[at]] = 2 * twice * mark + mark
+        squares += kept * int(twice) * int(twice)
         before += kept
         start = end
     return squares
 
 
 @kernel
-def _products(words: Words, count: int, apart: bool, ranks: Marks, marks: Marks, total: int) -> tuple[int, int]:
-    """Return the sum of products of both centred ranks, doubled, and the sum of squares of the factor's."""
-    products, squares, before = 0, 0, 0
-    if apart:
-        for at in range(count):
-            column = words[at] & LOW_HALF
-            products += (2 * before + 1 - total) * int(ranks[column])
-            before += marks[column]
-        return products, total * (total * total - 1) // 3
-    start = 0
+def _products(words: Words, count: int, packed: Ranks, total: int, before: Ranks) -> int:
+    """Return the sum of products of both centred ranks, each doubled, where no two values are equal.
+
+    `before` is filled with twice the number of marked names up to each word, itself included.
+    """
+    products, twice = 0, np.int32(1 - total)
+    for at in range(count):
+        held = packed[words[at] & LOW_HALF]
+        products += int(twice) * int(held >> ONE)
+        twice += 2 * (held & ONE)
+        before[at] = twice
+    return products
+
+
+@kernel
+def _products_of_runs(words: Words, count: int, packed: Ranks, total: int) -> tuple[int, int]:
+    """Return the same where values may be equal, and the sum of squares of the factor's ranks."""
+    products, squares, before, start = 0, 0, 0, 0
     while start < count:
-        end, number, column = start + 1, words[start] >> HALF_WORD, words[start] & LOW_HALF
-        kept, others = int(marks[column]), int(ranks[column])
+        end, number, held = start + 1, words[start] >> HALF_WORD, int(packed[words[start] & LOW_HALF])
+        kept, others = held & 1, held >> 1
         while end < count and words[end] >> HALF_WORD == number:
-            column = words[end] & LOW_HALF
-            kept += marks[column]
-            others += ranks[column]
+            held = int(packed[words[end] & LOW_HALF])
+            kept += held & 1
+            others += held >> 1
             end += 1
         twice = 2 * before + kept - total
         products += twice * others
@@ -209,157 +190,91 @@ def _products(words: Words, count: int, apart: bool, ranks: Marks, marks: Marks,
 
 @kernel
 def _rank_correlation(
-    words: Words, count: int, apart: bool, columns: Marks, tied: Flags, labelled: int, ranks: Marks, marks: Marks,
-    total: int,
+    words: Words, count: int, apart: bool, columns: Columns, tied: Flags, labelled: int, any_tie: bool,
+    packed: Ranks, marks: Flags, total: int, before: Ranks,
 ) -> float:  # fmt: skip
     """Correlate the ranks of a day's factor and label over the names that have both, which are marked."""
-    theirs = _label_ranks(ranks, marks, columns, tied, labelled, total)
-    products, squares = _products(words, count, apart, ranks, marks, total)
+    theirs = _label_ranks(packed, marks, columns, tied, labelled, any_tie, total)
+    if apart:
+        products, squares = _products(words, count, packed, total, before), total * (total * total - 1) // 3
+    else:
+        products, squares = _products_of_runs(words, count, packed, total)
     if (total < LEAST_NAMES) | (squares == 0) | (theirs == 0):
         return np.nan
     return products / (math.sqrt(float(squares)) * math.sqrt(float(theirs)))
 
 
 @kernel
-def _correlation(
-    row: Values, label: Series, present: Flags, marks: Marks, a: Series, b: Series, lanes: Frame
-) -> tuple[int, float]:
-    """Mark and count the names that have both a value and a label, and correlate them, from sums about one name's."""
-    count, x, y = 0, 0.0, 0.0
+def _mark(
+    row: Values, label: Series, returns: Series, marks: Flags, paid: Flags, earned: Series
+) -> tuple[int, int, bool]:  # fmt: skip
+    """Mark the names that have a value and a label, and those with a return; count both; tell whether they differ."""
+    total, count, differ = np.int32(0), np.int32(0), np.int32(0)
     for j in range(row.size):
-        if present[j] & (label[j] == label[j]):
+        here = row[j] == row[j]
+        both, pays = here & (label[j] == label[j]), here & (returns[j] == returns[j])
+        marks[j], paid[j] = both, pays
+        earned[j] = returns[j] if pays else 0.0
+        total += both
+        count += pays
+        differ += both != pays
+    return int(total), int(count), differ != 0
+
+
+@kernel
+def _add(lanes: Frame, row: Values, label: Series, x: float, y: float) -> None:
+    """Add what a correlation is made of to the sums; rows are a whole number of lanes long."""
+    sx, sy, xx, yy, xy = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
+    for start in range(0, row.size, LANES):
+        v, w = row[start : start + LANES], label[start : start + LANES]
+        for j in range(LANES):
+            both = (v[j] == v[j]) & (w[j] == w[j])
+            a = np.float64(v[j]) - x if both else 0.0
+            b = w[j] - y if both else 0.0
+            sx[j] += a
+            sy[j] += b
+            xx[j] += a * a
+            yy[j] += b * b
+            xy[j] += a * b
+
+
+@kernel
+def _correlation(
+    row: Values, label: Series, marks: Flags, count: int, lanes: Frame, rest: Values, rest_label: Series
+) -> float:
+    """Correlate a day's values and labels over the marked names, from sums about the first of them."""
+    x, y = 0.0, 0.0
+    for j in range(row.size):
+        if marks[j]:
             x, y = np.float64(row[j]), label[j]
             break
-    for j in range(row.size):
-        both = present[j] & (label[j] == label[j])
-        marks[j] = both
-        a[j] = np.float64(row[j]) - x if both else 0.0
-        b[j] = label[j] - y if both else 0.0
-        count += 1 if both else 0
-    sx, sy, xx, yy, xy = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
     lanes[:] = 0.0
-    for start in range(0, a.size, LANES):
-        c, d = a[start : start + LANES], b[start : start + LANES]
-        for j in range(LANES):
-            sx[j] += c[j]
-            sy[j] += d[j]
-            xx[j] += c[j] * c[j]
-            yy[j] += d[j] * d[j]
-            xy[j] += c[j] * d[j]
+    full = row.size // LANES * LANES
+    rest[: row.size - full], rest_label[: row.size - full] = row[full:], label[full:]
+    _add(lanes, row[:full], label[:full], x, y)
+    _add(lanes, rest, rest_label, x, y)
     n = float(max(count, 1))
-    mx, my = sx.sum() / n, sy.sum() / n
-    vx, vy = xx.sum() - n * mx * mx, yy.sum() - n * my * my
-    flat = (vx <= FLAT * xx.sum()) | (vy <= FLAT * yy.sum())
-    return count, np.nan if (count < LEAST_NAMES) | flat else (xy.sum() - n * mx * my) / np.sqrt(vx * vy)
+    xx, yy = lanes[2].sum(), lanes[3].sum()
+    mx, my = lanes[0].sum() / n, lanes[1].sum() / n
+    vx, vy = xx - n * mx * mx, yy - n * my * my
+    flat = (vx <= FLAT * xx) | (vy <= FLAT * yy)
+    return np.nan if (count < LEAST_NAMES) | flat else (lanes[4].sum() - n * mx * my) / np.sqrt(vx * vy)
 
 
 @kernel
-def _write_fifths(
-    o: Series, words: Words, count: int, apart: bool, returns: Series, present: Flags, earned: Series, marks: Marks
-) -> None:
-    """Write the mean return of each fifth over the mean of all; the fifth of rank r of n is ceil(5 r / n), exactly."""
-    total = 0
-    for j in range(returns.size):
-        both = present[j] & (returns[j] == returns[j])
-        marks[j] = both
-        earned[j] = returns[j] if both else 0.0
-        total += both
-    sums, held = np.zeros(FIFTHS), np.zeros(FIFTHS, np.int64)
-    if apart:
-        _sum_fifths(sums, held, words, count, earned, marks, total)
-    else:
-        _sum_fifths_of_runs(sums, held, words, count, earned, marks, total)
-    for fifth in range(FIFTHS):
-        if held[fifth]:
-            o[fifth] = sums[fifth] / held[fifth] - sums.sum() / total
-
-
-@kernel
-def _sum_fifths(
-    sums: Series, held: NDArray[np.int64], words: Words, count: int, earned: Series, marks: Marks, total: int
-) -> None:
-    """Add up the returns of each fifth where no two values are equal: a fifth ends where enough were counted off."""
-    before, at = 0, 0
-    for fifth in range(FIFTHS):
-        stop = (fifth + 1) * total // FIFTHS
-        sum_here, first = 0.0, before
-        while (at < count) & (before < stop):
-            column = words[at] & LOW_HALF
-            sum_here += earned[column]
-            before += marks[column]
-            at += 1
-        sums[fifth], held[fifth] = sum_here, before - first
-
-
-@kernel
-def _sum_fifths_of_runs(
-    sums: Series, held: NDArray[np.int64], words: Words, count: int, earned: Series, marks: Marks, total: int
-) -> None:
-    """Add up the returns of each fifth; equal values share the fifth of their average rank."""
-    before, start = 0, 0
-    while start < count:
-        end, number, column = start + 1, words[start] >> HALF_WORD, words[start] & LOW_HALF
-        kept, sum_here = int(marks[column]), earned[column]
-        while end < count and words[end] >> HALF_WORD == number:
-            column = words[end] & LOW_HALF
-            kept += marks[column]
-            sum_here += earned[column]
-            end += 1
-        if kept:
-            fifth = (FIFTHS * (2 * before + kept + 1) + 2 * total - 1) // (2 * total) - 1
-            sums[fifth] += sum_here
-            held[fifth] += kept
-        before += kept
-        start = end
-
-
-@kernel
-def _side(start: int, end: int, count: int) -> int:
-    """Return the bits of a run of equal values."""
-    rank = (start + end + 1) / 2.0
-    share, inverse = rank / count, (count + 1 - rank) / count
-    own = BOUGHT if share > 0.8 else SOLD if share <= 0.2 else NEITHER
-    return own | (BOUGHT_INVERSE if inverse > 0.8 else SOLD_INVERSE if inverse <= 0.2 else NEITHER)
-
-
-@kernel
-def _mark_sides(o: Sides, words: Words, count: int) -> None:
-    """Mark the names of the top and bottom fifth, and of those of the opposite factor, from the ends inwards."""
-    start = 0
-    while start < count:
-        end = start + 1
-        while end < count and words[end] >> HALF_WORD == words[start] >> HALF_WORD:
-            end += 1
-        side = _side(start, end, count)
-        if side == NEITHER:
-            break
-        for at in range(start, end):
-            o[words[at] & LOW_HALF] = side
-        start = end
-    stop = count
-    while stop > start:
-        first = stop - 1
-        while first > start and words[first - 1] >> HALF_WORD == words[stop - 1] >> HALF_WORD:
-            first -= 1
-        side = _side(first, stop, count)
-        if side == NEITHER:
-            break
-        for at in range(first, stop):
-            o[words[at] & LOW_HALF] = side
-        stop = first
-
-
-@kernel
-def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Order, thin: Order, step: int) -> None:
+def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, thin: Stack, step: int) -> None:
     """Fill the results day by day."""
     rank_ic, ic, fifths, sides, counts, decays = out
-    columns, tied, labelled = order
+    columns, tied, labelled, any_tie = order[0][0], order[1][0], order[2][0], order[3][0]
+    thin_columns, thin_tied, thin_labelled, thin_any_tie = thin
     names = values.shape[1]
     room, member = make_room(names), np.ones(names, np.bool_)
     words, present = room[0], room[3]
-    wide = (names + LANES - 1) // LANES * LANES
-    a, b, lanes = np.zeros(wide), np.zeros(wide), np.zeros((5, LANES))
-    ranks, marks = np.zeros(names, np.int32), np.zeros(names, np.int32)
+    rest, rest_label = np.full(LANES, np.float32(np.nan), np.float32), np.full(LANES, np.nan)
+    lanes, sums, held = np.zeros((5, LANES)), np.zeros(FIFTHS), np.zeros(FIFTHS, np.int64)
+    marks, paid = np.zeros(names, np.bool_), np.zeros(names, np.bool_)
+    earned, line = np.zeros(names), np.zeros(names)
+    packed, before = np.zeros(names, np.int32), np.zeros(names, np.int32)
     for day in range(values.shape[0]):
         count = sort_row(room, values[day], member)
         counts[day] = count
@@ -368,16 +283,25 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Order, 
         apart = True
         for at in range(1, count):
             apart &= (words[at] ^ words[at - 1]) >> HALF_WORD != ALIKE
-        total, ic[day] = _correlation(values[day], label[day], present, marks, a, b, lanes)
+        total, pays, differ = _mark(values[day], label[day], returns[day], marks, paid, earned)
+        ic[day] = _correlation(values[day], label[day], marks, total, lanes, rest, rest_label)
         rank_ic[day] = _rank_correlation(
-            words, count, apart, columns[day], tied[day], labelled[day], ranks, marks, total
+            words, count, apart, columns[day], tied[day], labelled[day], any_tie[day], packed, marks, total, before
         )
-        _write_fifths(fifths[day], words, count, apart, returns[day], present, a, marks)
-        _mark_sides(sides[day], words, count)
+        if apart:
+            mark_ends(sides[day], words, count)
+        else:
+            mark_runs(sides[day], words, count)
+        if apart & (not differ):
+            sum_fifths(sums, held, words, count, earned, line, before, total)
+        else:
+            sum_fifths_of_runs(sums, held, words, count, earned, paid, pays)
+        write_fifths(fifths[day], sums, held, pays)
         if day % step == 0:
+            row = day // step
             for k in range(decays.shape[0]):
-                row = day // step
-                total = _joint(marks, thin[0][k, row], thin[2][k, row], present)
+                total = _joint(marks, thin_columns[k, row], thin_labelled[k, row], present)
                 decays[k, row] = _rank_correlation(
-                    words, count, apart, thin[0][k, row], thin[1][k, row], thin[2][k, row], ranks, marks, total
-                )
+                    words, count, apart, thin_columns[k, row], thin_tied[k, row], thin_labelled[k, row],
+                    thin_any_tie[k, row], packed, marks, total, before,
+                )  # fmt: skip

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ..factors import RowOrder, order_rows, row_rank_correlation
 from ..market import Panel
-from .daily import Daily, Thin, daily_statistics, thinned
+from .daily import Daily, daily_statistics
 from .exposures import Exposures, measure_exposures, residual
 from .labels import forward_returns, inside, next_open_returns
+from .orders import Orders
 from .settings import EvidenceSettings
 from .sheet import Sheet, Warned
 from .significance import newey_west_t
@@ -37,7 +38,8 @@ class Target:
 
     label: Frame
     order: RowOrder
-    thin: Thin
+    orders: Orders
+    thin: Orders
     returns: Frame
     earned: Frame
     years: NDArray[np.str_]
@@ -95,10 +97,12 @@ class Scorer:
             horizon = self.settings.horizon_days
             label = inside(self.labels[horizon], window, horizon)
             thin = [(days, order_rows(inside(self.labels[days], window, days)[::DECAY_STEP])) for days in HORIZONS]
+            order = order_rows(label)
             self._targets[window] = Target(
                 label=label,
-                order=order_rows(label),
-                thin=thinned(thin, DECAY_STEP),
+                order=order,
+                orders=Orders.stack([(horizon, order)], 1),
+                thin=Orders.stack(thin, DECAY_STEP),
                 returns=inside(self.returns, window, horizon),
                 earned=inside(self.daily_returns, window, 1),
                 years=self.panel.dates[window.start : window.stop].astype("datetime64[Y]").astype(str),
@@ -123,7 +127,7 @@ class Scorer:
             Direction of the long-short book, 1 or -1; None takes the sign of this window's mean RankIC.
         """
         target = self.target(window)
-        found = daily_statistics(window.cut(values), target.label, target.order, target.returns, target.thin)
+        found = daily_statistics(window.cut(values), target.label, target.orders, target.returns, target.thin)
         test = newey_west_t(found.rank_ic, self.lag)
         book = self._book(found, target, sign if sign is not None else (-1 if test.mean < 0 else 1))
         covered = float(found.counts.sum()) / max(target.inhabited, 1)

@@ -26,6 +26,10 @@ __all__ = [
 Frame = NDArray[np.float64]
 Sides = NDArray[np.int8]
 Series = NDArray[np.float64]
+Returns = NDArray[np.floating]
+
+LANES: Final = 32
+"""Partial sums side by side, so that the result does not hang on how many the processor adds at once."""
 
 YEAR: Final = 252
 """Trading days."""
@@ -116,7 +120,7 @@ def long_short(ranks: Frame, open_returns: Frame, costs: Costs, horizon: int) ->
 
 
 def sides_long_short(
-    sides: Sides, counts: NDArray[np.int64], open_returns: Frame, costs: Costs, horizon: int, *, sign: int = 1
+    sides: Sides, counts: NDArray[np.int64], open_returns: Returns, costs: Costs, horizon: int, *, sign: int = 1
 ) -> LongShort:
     """Measure the long-short of a factor whose fifths are known.
 
@@ -129,10 +133,10 @@ def sides_long_short(
     sign
         1 holds the factor as it is, -1 its opposite.
     """
-    quiet = np.asarray(np.isnan(open_returns).all(axis=1))
     bits = (BOUGHT, SOLD) if sign > 0 else (BOUGHT_INVERSE, SOLD_INVERSE)
-    daily = _trade(sides, counts, np.ascontiguousarray(open_returns, np.float64), horizon, *bits)
-    earned, traded, invested, short = daily.T
+    daily = _trade(sides, counts, np.ascontiguousarray(open_returns), horizon, np.array(bits, np.int8))
+    earned, traded, invested, short, known = daily.T
+    quiet = known == 0
     open_days = np.flatnonzero(invested > 0)
     first = int(open_days[0]) if open_days.size else len(sides)
     quiet[:first] = True
@@ -169,33 +173,67 @@ def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
 
 
 @kernel
-def _held(side: int, units: Series, bought: int, sold: int) -> float:
-    """Return what one sleeve holds of a name: `units` has the weight of a name bought and of one sold."""
-    return units[0] if side & bought else units[1] if side & sold else 0.0
+def _turn(
+    weights: Series, change: Series, today: Sides, gone: Sides, opened: Series, closed: Series, bits: Sides
+) -> None:
+    """Renew one sleeve: write what is traded of each name, and its weight after that."""
+    buy, sell, bought, sold = opened[0], opened[1], closed[0], closed[1]
+    for i in range(today.size):
+        held = (buy if today[i] & bits[0] else 0.0) + (sell if today[i] & bits[1] else 0.0)
+        left = (bought if gone[i] & bits[0] else 0.0) + (sold if gone[i] & bits[1] else 0.0)
+        change[i] = held - left
+        weights[i] += change[i]
 
 
 @kernel
-def _trade(sides: Sides, counts: NDArray[np.int64], returns: Frame, horizon: int, bought: int, sold: int) -> Frame:
-    """Return earned, traded (both ways), gross and short notional of each day, ``[T, 4]``."""
+def _add(lanes: Frame, weights: Series, change: Series, returns: Series) -> None:
+    """Add up what a day earned, traded, held, and held short."""
+    lanes[:] = 0.0
+    earned, traded, gross, short = lanes[0], lanes[1], lanes[2], lanes[3]
+    for start in range(0, weights.size, LANES):
+        w, c = weights[start : start + LANES], change[start : start + LANES]
+        r = returns[start : start + LANES]
+        for j in range(LANES):
+            earned[j] += w[j] * r[j]
+            traded[j] += abs(c[j])
+            gross[j] += abs(w[j])
+            short[j] += max(-w[j], 0.0)
+
+
+@kernel
+def _known(out: Series, returns: Returns) -> int:
+    """Write a day's returns, 0 where there is none, and count them."""
+    count = 0
+    for i in range(returns.size):
+        out[i] = np.float64(returns[i]) if returns[i] == returns[i] else 0.0
+        count += returns[i] == returns[i]
+    return count
+
+
+@kernel
+def _marked(row: Sides, bit: np.int8) -> int:
+    """Count the names that bear a bit."""
+    count = 0
+    for i in range(row.size):
+        count += (row[i] & bit) != 0
+    return count
+
+
+@kernel
+def _trade(sides: Sides, counts: NDArray[np.int64], returns: Returns, horizon: int, bits: Sides) -> Frame:
+    """Return earned, traded (both ways), gross and short notional of each day, and its returns, ``[T, 5]``."""
     days, names = sides.shape
     units = np.zeros((horizon + days, 2))  # the first rows stand for sleeves that were never opened
-    weights = np.zeros(names)
-    daily = np.zeros((days, 4))
+    wide = (names + LANES - 1) // LANES * LANES
+    weights, change, earned, lanes = np.zeros(wide), np.zeros(wide), np.zeros(wide), np.zeros((4, LANES))
+    daily = np.zeros((days, 5))
     for t in range(days):
-        high, low = 0, 0
-        for i in range(names):
-            high += (sides[t, i] & bought) != 0
-            low += (sides[t, i] & sold) != 0
-        opened, closed = units[horizon + t], units[t]
+        high, low = _marked(sides[t], bits[0]), _marked(sides[t], bits[1])
         if counts[t] >= FEWEST_NAMES and high > 0 and low > 0:
-            opened[0], opened[1] = 1.0 / high / horizon, -1.0 / low / horizon
-        old = max(t - horizon, 0)
-        for i in range(names):
-            change = _held(sides[t, i], opened, bought, sold) - _held(sides[old, i], closed, bought, sold)
-            weights[i] += change
-            if not np.isnan(returns[t, i]):
-                daily[t, 0] += weights[i] * returns[t, i]
-            daily[t, 1] += abs(change)
-            daily[t, 2] += abs(weights[i])
-            daily[t, 3] += max(-weights[i], 0.0)
+            units[horizon + t, 0], units[horizon + t, 1] = 1.0 / high / horizon, -1.0 / low / horizon
+        _turn(weights, change, sides[t], sides[max(t - horizon, 0)], units[horizon + t], units[t], bits)
+        daily[t, 4] = _known(earned, returns[t])
+        _add(lanes, weights, change, earned)
+        for k in range(4):
+            daily[t, k] = lanes[k].sum()
     return daily

@@ -15,12 +15,13 @@ from .kernel_cache import kernel
 
 Words = NDArray[np.uint64]
 Keys = NDArray[np.uint32]
-Counts = NDArray[np.int32]
+Counts = NDArray[np.uint32]
 Columns = NDArray[np.int32]
 Ties = NDArray[np.bool_]
 Room = tuple[Words, Words, Keys, Ties, Counts]
 
 SIGN = np.uint32(0x80000000)
+ONE = np.uint32(1)
 HALF_WORD = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 ALIKE = np.uint64(0)
@@ -76,7 +77,7 @@ def _distances(keys: Keys, present: Ties, row: NDArray[np.floating], member: Mem
 @kernel
 def _starts(one: Counts, two: Counts) -> None:
     """Turn how often each digit occurs into where its first word goes."""
-    first, second = 0, 0
+    first, second = np.uint32(0), np.uint32(0)
     for digit in range(one.size):
         here, there = one[digit], two[digit]
         one[digit], two[digit] = first, second
@@ -92,17 +93,19 @@ def _by_digits(words: Words, spare: Words, keys: Keys, shift: int, bits: int, on
     one[:] = 0
     two[:] = 0
     for j in range(keys.size):
-        one[(keys[j] >> first) & mask] += 1
-        two[(keys[j] >> second) & mask] += 1
+        one[(keys[j] >> first) & mask] += ONE
+        two[(keys[j] >> second) & mask] += ONE
     _starts(one, two)
     for j in range(keys.size):
         digit = (keys[j] >> first) & mask
-        spare[one[digit]] = (np.uint64(keys[j]) << HALF_WORD) | np.uint64(j)
-        one[digit] += 1
+        to = one[digit]  # unsigned: a sign would be tested for, which costs a fifth of the pass
+        spare[to] = (np.uint64(keys[j]) << HALF_WORD) | np.uint64(j)
+        one[digit] = to + ONE
     for at in range(keys.size):
         digit = np.uint32(spare[at] >> wide) & mask
-        words[two[digit]] = spare[at]
-        two[digit] += 1
+        to = two[digit]
+        words[to] = spare[at]
+        two[digit] = to + ONE
 
 
 @kernel
@@ -117,17 +120,17 @@ def _again(words: Words, spare: Words, shift: int, bits: int, one: Counts, two: 
     one[:] = 0
     two[:] = 0
     for word in words:
-        one[(word >> first) & mask] += 1
-        two[(word >> second) & upper] += 1
+        one[(word >> first) & mask] += ONE
+        two[(word >> second) & upper] += ONE
     _starts(one, two)
     for word in words:
         digit = (word >> first) & mask
         spare[one[digit]] = word
-        one[digit] += 1
+        one[digit] += ONE
     for word in spare:
         digit = (word >> second) & upper
         words[two[digit]] = word
-        two[digit] += 1
+        two[digit] += ONE
 
 
 @kernel
@@ -173,7 +176,7 @@ def sort_row(room: Room, row: NDArray[np.floating], member: Members) -> int:
 def make_room(names: int) -> Room:
     """Return what sorting the rows of a panel takes: words, spare ones, numbers, what is present, and tables."""
     words, spare = np.empty(names, np.uint64), np.empty(names, np.uint64)
-    tables = np.empty((2, 1 << digit_bits(names)), np.int32)
+    tables = np.empty((2, 1 << digit_bits(names)), np.uint32)
     return words, spare, np.empty(names, np.uint32), np.empty(names, np.bool_), tables
 
 

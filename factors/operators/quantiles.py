@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..declare import ABSOLUTE, LINEAR, MIRROR, ORDER, SCALED, TIES, rolling
 from ..kernels.cells import NAN, ONE, Array, Sums, finite
 from ..kernels.kernel_cache import kernel
-from ..kernels.ranking import AVERAGE, COUNT, MIN, UNIT, Counts, lowest
+from ..kernels.ranking import AVERAGE, COUNT, MIN, UNIT, lowest
 from ..obvious import places, present
 from ..signature import Argument, Prose
 
 NOTHING, HALF = np.int32(0), np.float32(0.5)
 LAST = np.float32(np.inf)
+
+Steps = NDArray[np.int32]
 
 
 @kernel
@@ -25,7 +28,7 @@ def _step(now: np.float32, then: np.float32, below: np.int32, equal: np.int32) -
 
 @kernel
 def _climb(
-    steps: Counts, now: Array, values: Array, first: int, stop: int, lo: int, below: np.int32, equal: np.int32
+    steps: Steps, now: Array, values: Array, first: int, stop: int, lo: int, below: np.int32, equal: np.int32
 ) -> None:
     """Add the steps of some earlier rows, four at a time: each time the sums are read and written once."""
     hi, past = lo + now.size, first
