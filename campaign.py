@@ -107,7 +107,7 @@ class Campaign:
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
         with Ledger.open(self.workspace, clock=self.clock) as ledger:
-            self._recognise(ledger, panel)
+            self.recognise(ledger, panel)
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset)
             run = self.run_id or self._begin(ledger, panel, dataset)
             with ledger.lock(run):
@@ -115,7 +115,7 @@ class Campaign:
                 record = self._search(bench.evaluator(run, self.settings.budget), show)
                 return self._finish(ledger, run, record)
 
-    def _recognise(self, ledger: Ledger, panel: Panel) -> None:
+    def recognise(self, ledger: Ledger, panel: Panel) -> None:
         """Check that a resumed run still sees the same data, before anything is fixed for other data."""
         known = ledger.run(self.run_id).config["panel"] if self.run_id else panel.digest
         if known != panel.digest:

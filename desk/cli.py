@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from . import auditing, doctoring, formulas, running, scoring, serving, similar, starting, verifying
+from . import (
+    auditing,
+    controlling,
+    doctoring,
+    foreseeing,
+    formulas,
+    running,
+    scoring,
+    serving,
+    similar,
+    starting,
+    unsealing,
+    verifying,
+)
 from .failures import INTERRUPTED, announce
 from .formula_command import FormulaCommand
 
@@ -29,12 +42,14 @@ scoring.app.command(cls=FormulaCommand, short_help="Write formulas in another la
 scoring.app.command(cls=FormulaCommand, short_help="Say a formula in plain words.")(formulas.explain)
 scoring.app.command(cls=FormulaCommand, short_help="List the operators, or document one.")(formulas.operators)
 scoring.app.command(cls=FormulaCommand, short_help="Find the known formulas most like one.")(similar.similar)
-app.add_typer(scoring.app, name="factor")
-app.add_typer(auditing.app, name="market")
 evidence = typer.Typer(no_args_is_help=True, help="Ask what may be believed.")
-evidence.callback()(lambda: None)
+evidence.command(short_help="Run the pipeline where nothing can be found.")(controlling.control)
+evidence.command(short_help="Say what the selection window could prove.")(foreseeing.power)
+evidence.command("open", short_help="Open a run's sealed days, once.")(unsealing.open_seal)
+app.add_typer(scoring.app, name="factor")
 evidence.command(short_help="Run a campaign's verdicts again.")(verifying.verify)
 app.add_typer(evidence, name="evidence")
+app.add_typer(auditing.app, name="market")
 app.add_typer(serving.app, name="serve")
 app.command(short_help="Write a commented campaign file.")(starting.init)
 app.command(short_help="Say what this machine can do.")(doctoring.doctor)

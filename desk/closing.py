@@ -7,17 +7,30 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from .figures import count, generic, ids, money, number, percent
+from .figures import chance, count, generic, ids, money, number, percent
 from .plots import Line, LineChart, line_chart
 from .svg import Frame
 
-__all__ = ["Book", "Risk", "book", "exam", "exam_sentence", "risk", "spend", "spend_by_role"]
+__all__ = [
+    "Book",
+    "Risk",
+    "book",
+    "exam",
+    "exam_of_each",
+    "exam_sentence",
+    "openings",
+    "risk",
+    "spend",
+    "spend_by_role",
+]
 
 SHOWN_REFUSED = 30
 FLATTERED = (
     "These are the selection days, the ones on which the book's factors were accepted, so its figures flatter: luck on "
-    "these days helped to choose them. No sealed day was opened to check."
+    "these days helped to choose them."
 )
+UNCHECKED = " No sealed day was opened to check."
+CHECKED = " The sealed days were opened later; what they said stands beside it."
 SHARES = ("annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid")
 BOOK_WORDS = {
     "window": "on the window",
@@ -63,8 +76,38 @@ def exam(sealed: Mapping[str, Any] | None) -> Facts:
     return [
         ("RankIC", number(sealed.get("rank_ic"), 4, sign=True)),
         ("t", number(sealed.get("t"), 2, sign=True)),
+        *([("p, one-sided", chance(sealed["p_value"]))] if "p_value" in sealed else []),
         ("days", count(sealed.get("days"))),
         ("opening", f"no. {count(sealed.get('number'))}"),
+    ]
+
+
+def exam_of_each(sealed: Mapping[str, Any] | None) -> list[Sequence[str]]:
+    """Return a line for each accepted factor, in the direction in which it is held: id, RankIC, t, p."""
+    return [
+        (
+            ids(name),
+            f"RankIC {number(_held(each), 4, sign=True)}",
+            f"t {number((each.get('t') or 0.0) * each['sign'], 2, sign=True)}",
+            f"p {chance(each.get('p_value'))}",
+        )
+        for name, each in sorted(((sealed or {}).get("factors") or {}).items())
+    ]
+
+
+def _held(line: Mapping[str, Any]) -> float | None:
+    """Return a factor's RankIC in the direction in which it is held."""
+    return None if line.get("rank_ic") is None else line["rank_ic"] * line["sign"]
+
+
+def openings(results: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each opening of shared sealed days that came before this run's close or its own opening."""
+    sealed, windows = results.get("sealed") or {}, results.get("windows") or {}
+    found = sealed.get("earlier") or windows.get("openings") or ()
+    return [
+        f"Opening no. {count(each.get('number'))} of these days, {each.get('first')} to {each.get('last')}, was another "
+        f"run's. Its reason: {each.get('reason')}."
+        for each in found
     ]
 
 
@@ -72,11 +115,10 @@ def exam_sentence(sealed: Mapping[str, Any] | None) -> str:
     """Return in words whether this was an exam."""
     if not sealed or not sealed.get("opened"):
         return "This run did not open the sealed window."
-    if sealed.get("number") == 1:
-        return (
-            "The combination met the sealed days, at their first opening in this workspace. A further one is numbered."
-        )
-    return "These days had been opened before: this is no longer an exam on unseen data."
+    first = "The combination met the sealed days, at their first opening in this workspace. A further one is numbered."
+    again = "These days had been opened before: this is no longer an exam on unseen data."
+    why = f" Reason given: {sealed['reason']}." if sealed.get("reason") else ""
+    return (first if sealed.get("number") == 1 else again) + why
 
 
 def book(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Book | None:
@@ -102,7 +144,7 @@ def book_caution(figures: Mapping[str, Any], sealed: Mapping[str, Any] | None) -
     """Return in words which days the book was traded on, and what that makes of its figures."""
     window = figures.get("window")
     if window == "selection":
-        return FLATTERED
+        return FLATTERED + (CHECKED if (sealed or {}).get("opened") else UNCHECKED)
     if window != "sealed":
         return "It is not recorded on which days this book was traded."
     number = (sealed or {}).get("number")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["REQUIRED", "Finding", "doctor", "examine"]
 
 REQUIRED = {
+    "arch": "tests beside the gate",
     "jinja2": "report",
     "langchain-core": "agents",
     "langgraph": "agents",
@@ -29,6 +30,7 @@ REQUIRED = {
     "mcp": "tools",
     "numba": "engine",
     "numpy": "engine",
+    "online-fdr": "tests beside the gate",
     "pandas": "market data",
     "platformdirs": "kernel cache",
     "pyarrow": "market data",

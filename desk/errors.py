@@ -8,6 +8,7 @@ AlphaloomError
     ├── GateRefused        a step before scoring refused a factor that was submitted by hand
     ├── OtherPanel         a panel is not the one that a run began with
     ├── UnknownVerdict     a run holds no verdict on a factor
+    ├── SealRefused        the sealed days may not be opened for this run
     └── CapabilityMissing  something that this command needs is not on this machine
 """
 
@@ -23,6 +24,7 @@ __all__ = [
     "NoFormula",
     "OtherPanel",
     "ReportError",
+    "SealRefused",
     "UnknownVerdict",
 ]
 
@@ -56,6 +58,13 @@ class GateRefused(DeskError):
     """A step before scoring refused a factor that was submitted by hand; no trial was spent."""
 
     code = "gate_refused"
+    exit_code = 1
+
+
+class SealRefused(DeskError):
+    """The sealed days may not be opened for this run: it has not ended, or accepted nothing."""
+
+    code = "seal_refused"
     exit_code = 1
 
 

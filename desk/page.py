@@ -58,6 +58,8 @@ class Page:
     rejected_more: str
     sealed: Facts
     sealed_sentence: str
+    sealed_each: Sequence[Sequence[str]]
+    openings: Sequence[str]
     book: closing.Book | None
     risk: closing.Risk | None
     spend: Facts
@@ -92,6 +94,8 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
         rejected_more=_rejected_more(results.get("rejected") or ()),
         sealed=closing.exam(results.get("sealed")),
         sealed_sentence=closing.exam_sentence(results.get("sealed")),
+        sealed_each=closing.exam_of_each(results.get("sealed")),
+        openings=closing.openings(results),
         book=closing.book(results, curves),
         risk=closing.risk(results.get("signals")),
         spend=closing.spend(spend),

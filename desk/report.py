@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["render", "write_report"]
+__all__ = ["SEALED", "render", "write_report"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 FORMAT = 1
+SEALED = "sealed.json"
+"""What the sealed days said, where they were opened after the run's close."""
 
 
 def write_report(run_folder: Path) -> Path:
-    """Write `report.html` beside `results.json` and `curves.json`, at once or not at all.
+    """Write `report.html` beside `results.json` and `curves.json` (and `sealed.json`), at once or not at all.
 
     Raises
     ------
@@ -29,6 +31,8 @@ def write_report(run_folder: Path) -> Path:
             allowed=FORMAT,
             hint="report it with the version that ran the campaign",
         )
+    if not results.get("sealed") and (run_folder / SEALED).exists():
+        results["sealed"] = _read(run_folder / SEALED)
     curves = _read(run_folder / "curves.json") if (run_folder / "curves.json").exists() else {}
     target = run_folder / "report.html"
     _replace(target, render(results, curves))

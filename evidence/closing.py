@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger import Opening
 from .book import Book, Costs, backtest
 from .combination import Part, combine, write_combination
 from .errors import BookUnavailable
 from .evaluator import Evaluator
+from .opening import examine, part
 from .sheet import Sheet, tidy
 from .stress import stress_on_search
 from .windows import Window
 
 COMBINATION = "combination.parquet"
+AT_THE_CLOSE = "the close of a campaign whose file says so"
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
     """
     if not accepted:
         return Closing((), None, None, None, None)
-    parts = [_part(evaluator, name) for name in sorted(accepted)]
+    parts = [part(evaluator, name) for name in sorted(accepted)]
     score = combine(parts)
-    sealed = _open(evaluator, score) if open_sealed else None
+    sealed = examine(evaluator, parts, score, AT_THE_CLOSE) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _book(evaluator, score, window)
     search = evaluator.scorer.score(score, evaluator.windows.search, 1)
@@ -68,20 +69,6 @@ def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> dict[
     weight = tidy(1.0 / len(closing.parts))
     weights = {part.factor_id: (weight or 0.0) * part.sign for part in closing.parts}
     return {"file": COMBINATION, "rows": rows, "factors": sorted(weights), "weights": weights}
-
-
-def _part(evaluator: Evaluator, name: str) -> Part:
-    row = evaluator.rows[name]
-    values = evaluator.values(evaluator.read(row.text))
-    return Part(name, -1 if (row.sheet["rank_ic"] or 0.0) < 0 else 1, values)
-
-
-def _open(evaluator: Evaluator, score: NDArray[np.float32]) -> dict[str, Any]:
-    window = evaluator.windows.sealed
-    reason = "the close of a campaign whose file says so"
-    number = evaluator.ledger.record_opening(Opening(evaluator.run, evaluator.windows.key(window), reason))
-    sheet = evaluator.scorer.score(score, window, 1).record()
-    return {"opened": True, "number": number, **sheet}
 
 
 def _book(

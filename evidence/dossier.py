@@ -16,15 +16,15 @@ from .alignment import Claim
 from .evaluator import Evaluator
 from .gate import PAID
 from .labels import unlabelled
+from .opening import earlier_openings
 from .overfitting import pbo
+from .prospect import labelled, prospect
 from .sheet import tidy
-from .significance import lond_level, null_distribution, power
+from .significance import null_distribution
 from .windows import Window
 
 WORDS = ("accepted", "watchlist", "rejected")
 MOST_PBO = 100
-LIKELY = 0.8416
-"""Standard errors above the bar at which a true RankIC is accepted four times in five."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,10 @@ class Dossier:
         windows, settings = self.evaluator.windows, self.evaluator.settings
         named = {window.name: window.record() for window in (windows.search, windows.selection, windows.sealed)}
         missing = unlabelled(self.evaluator.panel, windows.search, self.evaluator.scorer.returns, settings.horizon_days)
+        sealed = windows.key(windows.sealed)
         return {
             **named,
+            "openings": earlier_openings(self.evaluator.ledger, sealed, self.evaluator.run),
             "embargo_days": windows.embargo_days,
             "horizon_days": settings.horizon_days,
             "returns": settings.returns,
@@ -163,23 +165,11 @@ class Dossier:
 
     def power(self) -> dict[str, Any]:
         """Return the smallest RankIC that the next trial on this selection window could prove."""
-        settings, windows = self.evaluator.settings, self.evaluator.windows
+        settings = self.evaluator.settings
         number, found = self._stream()
-        days = max(windows.selection.days - settings.horizon_days - 1, 1)
+        days = labelled(self.evaluator.windows.selection.days, settings.horizon_days)
         null = null_distribution(days, settings.horizon_days, self.evaluator.scorer.lag)
-        deviation = self._daily_deviation()
-        could = power(null, lond_level(number, found, settings.level), deviation)
-        likely = could.rank_ic_provable + LIKELY * deviation / np.sqrt(days)
-        return {
-            "trials": number - 1,
-            "days": days,
-            "level": settings.level,
-            "p_required": tidy(could.p_required),
-            "t_required": tidy(could.t_required),
-            "rank_ic_provable": tidy(could.rank_ic_provable),
-            "rank_ic_likely": tidy(likely),
-            "sentence": _sentence(number - 1, days, could.rank_ic_provable, likely),
-        }
+        return prospect(null, number - 1, found, settings.level, self._daily_deviation()).record()
 
     def _daily_deviation(self) -> float:
         """Return the median long-run standard deviation of one day's RankIC over the scored factors."""
@@ -251,15 +241,3 @@ def _not_sent(sheet: Mapping[str, Any]) -> dict[str, Any]:
     t = sheet["t"]
     text = "undefined on search" if t is None else f"t of {t:.1f} on search: not among the few sent to the gate"
     return {"step": "search", "passed": False, "message": text, "numbers": {"t": t, "merit": sheet["merit"]}}
-
-
-def _sentence(trials: int, days: int, provable: float, likely: float) -> str:
-    """Say in words what the window could have proven."""
-    if not np.isfinite(provable):
-        return (
-            f"After {trials} trials on {days} selection days; what they could prove is unknown, since no score has a t."
-        )
-    return (
-        f"After {trials} trials, {days} selection days prove a factor whose RankIC there is measured at {provable:.3f} or "
-        f"more; one whose true RankIC is {likely:.3f} would be accepted four times in five, a fainter one seldom."
-    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..market import Panel, PanelSource, SyntheticConfig, load_panel
+from ..market import Nulling, Panel, PanelSource, SyntheticConfig, load_panel, nulled, read_panel
 from .planting import PlantSettings, planted_market
 
 
@@ -21,6 +21,7 @@ class MarketSettings(BaseModel):
     sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
     as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
     derive: dict[str, str] = Field(default={}, description="fields to compute, e.g. {vwap: typical}")
+    nulled: Nulling | None = Field(default=None, description="make the panel null by the seed: nothing may be found")
     synthetic: SyntheticConfig = SyntheticConfig()
     plants: PlantSettings = PlantSettings()
 
@@ -45,6 +46,8 @@ class MarketSettings(BaseModel):
         """
         if self.panel is not None:
             source = PanelSource(self.panel, self.sectors, self.as_of, self.derive, self.name)
+            if self.nulled is not None:
+                return nulled(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
             return load_panel(source), source.name
         config = self.synthetic.model_copy(update={"seed": seed})
         return planted_market(config, self.plants).panel, self.name or f"synthetic-{seed}"

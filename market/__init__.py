@@ -14,10 +14,12 @@ from .suspicion import Suspicion
 
 if TYPE_CHECKING:
     from .load import PanelSource, load_panel, read_panel
+    from .null_panel import Nulling, nulled
     from .synthetic import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
     from .traps import examine
 
 HEAVY = {
+    "Nulling": "null_panel",
     "Plant": "synthetic",
     "PlantedAlpha": "synthetic",
     "PanelSource": "load",
@@ -25,6 +27,7 @@ HEAVY = {
     "SyntheticMarket": "synthetic",
     "examine": "traps",
     "load_panel": "load",
+    "nulled": "null_panel",
     "read_panel": "load",
     "simulate": "synthetic",
 }
@@ -33,6 +36,7 @@ HEAVY = {
 __all__ = [
     "Finding",
     "MarketError",
+    "Nulling",
     "Panel",
     "PanelError",
     "PanelSource",
@@ -43,6 +47,7 @@ __all__ = [
     "SyntheticMarket",
     "examine",
     "load_panel",
+    "nulled",
     "read_panel",
     "simulate",
 ]

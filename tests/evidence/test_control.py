@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
 
 from alphaloom.evidence import Proposal
+from alphaloom.evidence.control import RARE, NullRun, Tally, share_interval, top_up
 from alphaloom.evidence.verdict import Verdict
 from alphaloom.factors import sample
 from alphaloom.market import Panel
@@ -45,3 +49,50 @@ def test_a_known_factor_is_accepted_as_the_tenth_trial(lab: Callable[..., Lab], 
     run = lab(panel=planted, prior_trials=9)
     verdict = run.judged(KNOWN)
     assert (verdict.word, verdict.trial) == ("accepted", 10)
+
+
+def test_a_top_up_spends_every_trial_and_judges_nothing_twice(lab: Callable[..., Lab]) -> None:
+    run = lab(panel=market(3, nothing=True))
+    judged = run.judged("ts_kurt(high / low, 25)").factor_id
+    rng = np.random.default_rng(3)
+    while run.evaluator.evaluations_spent() < EVALUATIONS:
+        text = sample(rng, fields=tuple(run.evaluator.panel.fields), max_size=8).canonical_text
+        run.evaluator.propose(Proposal(text, claim_of(text), f"{len(run.ledger.attempts('run')):03d}"))
+    top_up(run.evaluator)
+    found = NullRun.of(3, run.evaluator)
+    assert (found.trials, found.accepted, run.evaluator.trials_left()) == (TRIALS, 0, 0)
+    assert judged in {row.factor_id for row in run.ledger.verdicts("run")}
+    top_up(run.evaluator)
+    assert NullRun.of(3, run.evaluator) == found
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 300), st.data())
+def test_an_interval_is_where_the_tails_are_exact(of: int, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, of))
+    low, high = share_interval(count, of)
+    assert low <= count / of <= high
+    if count:
+        assert binom.sf(count - 1, of, low) == pytest.approx(0.025, rel=1e-6)
+    if count < of:
+        assert binom.cdf(count, of, high) == pytest.approx(0.025, rel=1e-6)
+
+
+def tally(*accepted: int, trials: int = 10) -> Tally:
+    return Tally("null", [NullRun(seed, 40, trials, each) for seed, each in enumerate(accepted)])
+
+
+@pytest.mark.parametrize(("markets", "allowed"), [(20, 1), (200, 3)])
+def test_a_count_is_held_against_what_a_correct_gate_reaches(markets: int, allowed: int) -> None:
+    right = tally(*[1] * allowed, *[0] * (markets - allowed))
+    assert (right.allowed, right.fooled, right.holds) == (allowed, allowed, True)
+    assert not tally(*[1] * (allowed + 1), *[0] * (markets - allowed - 1)).holds
+    chance = right.expected / markets
+    assert binom.sf(allowed, markets, chance) <= RARE < binom.sf(allowed - 1, markets, chance)
+
+
+def test_the_expected_number_is_the_one_of_the_stream_rule() -> None:
+    assert tally(*[0] * 200).expected == pytest.approx(0.82, abs=0.01)
+    assert tally(0, trials=0).expected == 0
+    assert tally(3, 0).record()["markets_with_an_acceptance"] == 1
+    assert tally(3, 0).accepted == 3

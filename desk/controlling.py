@@ -1,0 +1,115 @@
+"""The command that runs the pipeline on markets with nothing in them and counts what is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from .console import notices, print_object, print_plain
+from .failures import INTERRUPTED
+from .figures import number, percent, plural
+from .options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
+from .place import Place
+
+if TYPE_CHECKING:
+    from ..evidence.control import NullRun, Tally
+    from .null_runs import NullRuns
+
+__all__ = ["HEAD", "control", "line", "told"]
+
+FOLDER = "control"
+HEAD = "seed  evaluations  trials  accepted  seconds"
+
+
+def control(
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Markets of each kind: seeds 0, 1, 2 and so on.")] = 20,
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    as_of: AsOf = None,
+    campaign: CampaignFile = None,
+    only: Annotated[
+        Literal["synthetic", "panel"] | None, typer.Option("--only", help="One kind of market; both by default.")
+    ] = None,
+    days: Annotated[int, typer.Option("--days", min=60, help="Days of a synthetic market.")] = 1500,
+    names: Annotated[int, typer.Option("--names", min=20, help="Names of a synthetic market.")] = 400,
+    evaluations: Annotated[int, typer.Option("--evaluations", min=1, help="Factors scored on each market.")] = 200,
+    trials: Annotated[int, typer.Option("--trials", min=10, help="Looks at selection on each market.")] = 10,
+    block_days: Annotated[int, typer.Option("--block-days", min=1, help="Days of the panel that stay together.")] = 20,
+    sign_days: Annotated[
+        int, typer.Option("--sign-days", min=1, help="Days that share a random sign; above 1 the panel is not null.")
+    ] = 1,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run whole campaigns on markets with nothing in them, and count what is accepted: all of it is false.
+
+    With --panel also on your own panel with its returns made null: centred, permuted by blocks, with random signs. Stop
+    it at any time; the same command goes on. Exit code 1 says that more was accepted than a correct gate lets in.
+    """
+    from ..evidence import Budget
+    from ..market import Nulling
+    from .null_runs import NullRuns, on_panel, on_synthetic
+    from .research import settings_at
+
+    base = settings_at(Place(campaign, panel, sectors, as_of.date() if as_of else None))
+    folder = (workspace or Path(".alphaloom")) / FOLDER
+    budget = Budget(evaluations=evaluations, trials=trials)
+    kinds = {}
+    if only != "panel":
+        kinds[f"synthetic, {days:,} days x {names:,} names"] = on_synthetic(base, days, names, budget)
+    if base.market.panel and only != "synthetic":
+        how = Nulling(block_days=block_days, sign_days=sign_days)
+        kinds[f"{base.market.panel.name} made null"] = on_panel(base, how, budget)
+    if not kinds:
+        raise typer.BadParameter("--only panel needs a panel: --panel FILE")
+    say = notices().out if as_json else print_plain
+    tallies = [_counted(kind, NullRuns(settings, folder), seeds, say) for kind, settings in kinds.items()]
+    if as_json:
+        print_object({"holds": all(tally.holds for tally in tallies), "controls": [one.record() for one in tallies]})
+    if not all(tally.holds for tally in tallies):
+        raise typer.Exit(1)
+
+
+def _counted(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) -> Tally:
+    """Run one kind of market over the seeds, a line for each as it is known, and say what it came to."""
+    from ..evidence.control import Tally
+
+    known = runs.known(seeds)
+    say(f"{kind}{f' ({known} of {seeds} seeds known from before)' if known else ''}")
+    say(HEAD)
+    found: list[NullRun] = []
+    try:
+        for run in runs.outcomes(seeds):
+            found.append(run)
+            say(line(run))
+    except KeyboardInterrupt:
+        notices().out(f"interrupted after {len(found)} of {seeds} seeds; the same command goes on")
+        raise typer.Exit(INTERRUPTED) from None
+    tally = Tally(kind, found)
+    say(told(tally) + "\n")
+    return tally
+
+
+def line(run: NullRun) -> str:
+    """Return the line of one seed, under `HEAD`."""
+    return f"{run.seed:4d}  {run.evaluations:11d}  {run.trials:6d}  {run.accepted:8d}  {run.seconds:7.0f}"
+
+
+def told(tally: Tally) -> str:
+    """Say in words what was accepted and what a correct gate would have let in."""
+    from ..evidence.control import share_interval
+
+    low, high = share_interval(tally.fooled, len(tally.runs))
+    accepted = (
+        f"{tally.accepted} accepted of {plural(tally.trials, 'trial')}, on {tally.fooled} of {len(tally.runs)} markets"
+    )
+    interval = f"95 % interval of the share of markets {percent(low, 2)} to {percent(high, 2)}"
+    allowed = "none" if tally.allowed == 0 else f"at most {tally.allowed}"
+    verdict = "holds" if tally.holds else "DOES NOT HOLD: more than a correct gate lets in"
+    return (
+        f"{accepted}; {interval}.\nA correct gate accepts something on {number(tally.expected, 2)} of them at most on "
+        f"average, and on {allowed} with a chance of 95 %: {verdict}."
+    )

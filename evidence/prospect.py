@@ -1,0 +1,142 @@
+"""What a selection window can prove after so many trials, and how it is known before the first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .evaluator import Evaluator
+from .null import NullDistribution
+from .published import published_expressions
+from .sheet import tidy
+from .significance import lond_level, newey_west_t, null_distribution, power
+
+LIKELY = 0.8416
+"""Standard errors above the bar at which a true RankIC is accepted four times in five."""
+MEASURED = 40
+"""Published factors whose daily scatter is measured, evenly spaced over the lists."""
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What the next trial could prove.
+
+    Attributes
+    ----------
+    trials
+        Looks at these days before it.
+    days
+        Labelled days of the window.
+    level
+        Of the stream of trials.
+    p_required, t_required
+        What the next trial must reach.
+    rank_ic_provable
+        Smallest mean daily RankIC, measured on the window, that would be accepted.
+    rank_ic_likely
+        True RankIC that would be accepted four times in five.
+    """
+
+    trials: int
+    days: int
+    level: float
+    p_required: float
+    t_required: float
+    rank_ic_provable: float
+    rank_ic_likely: float
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form, with the sentence that says it."""
+        numbers = ("p_required", "t_required", "rank_ic_provable", "rank_ic_likely")
+        known = {"trials": self.trials, "days": self.days, "level": self.level}
+        return {**known, **{name: tidy(getattr(self, name)) for name in numbers}, "sentence": self.sentence()}
+
+    def sentence(self) -> str:
+        """Say in words what the window could have proven."""
+        if not math.isfinite(self.rank_ic_provable):
+            return (
+                f"After {self.trials} trials on {self.days} selection days; what they could prove is unknown, since no "
+                "score has a t."
+            )
+        return (
+            f"After {self.trials} trials, {self.days} selection days prove a factor whose RankIC there is measured at "
+            f"{self.rank_ic_provable:.3f} or more; one whose true RankIC is {self.rank_ic_likely:.3f} would be accepted "
+            "four times in five, a fainter one seldom."
+        )
+
+
+def prospect(null: NullDistribution, trials: int, found: int, level: float, deviation: float) -> Prospect:
+    """Return what the next trial could prove.
+
+    Parameters
+    ----------
+    null
+        Distribution of t without any effect, for the labelled days, horizon and lag of the window.
+    trials, found
+        Looks at these days so far, and how many of them were discoveries.
+    level
+        Of the stream of trials, in (0, 1).
+    deviation
+        Long-run standard deviation of one day's RankIC; NaN gives NaN.
+    """
+    could = power(null, lond_level(trials + 1, found, level), deviation)
+    likely = could.rank_ic_provable + LIKELY * deviation / math.sqrt(null.days)
+    return Prospect(trials, null.days, level, could.p_required, could.t_required, could.rank_ic_provable, likely)
+
+
+def labelled(days: int, horizon: int) -> int:
+    """Return how many days of a window have a label that ends inside it."""
+    return max(days - horizon - 1, 1)
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Long-run standard deviations of one day's RankIC, one for each factor, from the search window alone."""
+
+    deviations: Sequence[float]
+
+    @property
+    def typical(self) -> float:
+        """Return the median, NaN where nothing is known."""
+        return _quantile(self.deviations, 0.5)
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        ends = (_quantile(self.deviations, share) for share in (0.25, 0.75))
+        return {"factors": len(self.deviations), "median": tidy(self.typical), "middle_half": list(map(tidy, ends))}
+
+
+def scatter_of(rank_ics: Iterable[ArrayLike], lag: int) -> Scatter:
+    """Return the scatter of series of daily RankIC, each `[days]`; one without an error is left out."""
+    found = [newey_west_t(series, lag) for series in rank_ics]
+    return Scatter([each.daily_deviation for each in found if math.isfinite(each.t)])
+
+
+def published_scatter(evaluator: Evaluator) -> Scatter:
+    """Return the scatter of published factors that the panel can compute, on its search window: no other day is read."""
+    there = {*evaluator.panel.fields, *evaluator.panel.groups}
+    able = [each for _, each, _ in published_expressions() if each.fields <= there]
+    chosen = able[:: max(len(able) // MEASURED, 1)][:MEASURED]
+    window = evaluator.windows.search
+    rank_ics = (evaluator.scorer.daily_rank_ic(evaluator.values(each), window) for each in chosen)
+    return scatter_of(rank_ics, evaluator.scorer.lag)
+
+
+def outlook(evaluator: Evaluator, scatter: Scatter, trials: Sequence[int], days: int | None = None) -> list[Prospect]:
+    """Return what the selection window could prove after each number of trials, none of them a discovery.
+
+    `days` asks about a window of another length; no selection day is read in any case.
+    """
+    horizon, level = evaluator.settings.horizon_days, evaluator.settings.level
+    counted = labelled(evaluator.windows.selection.days if days is None else days, horizon)
+    null = null_distribution(counted, horizon, evaluator.scorer.lag)
+    return [prospect(null, number, 0, level, scatter.typical) for number in trials]
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    return float(np.quantile(values, share)) if values else math.nan

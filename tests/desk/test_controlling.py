@@ -1,0 +1,85 @@
+"""The control as a person runs it: small, stopped half way, gone on with, and wrong when it must be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alphaloom.desk.cli import outcome
+from alphaloom.evidence.control import NullRun, Tally
+from alphaloom.evidence.evaluator import Evaluator
+
+Capture = pytest.CaptureFixture[str]
+TINY = ["--seeds", "2", "--days", "450", "--names", "40", "--evaluations", "40"]
+
+
+def control(capsys: Capture, workspace: Path, *more: str) -> tuple[int, dict[str, Any], str]:
+    """Run the smallest control and return its exit code, its object and what it told on the way."""
+    code = outcome(["evidence", "control", *TINY, "--workspace", str(workspace), "--json", *more])
+    printed = capsys.readouterr()
+    return code, json.loads(printed.out) if printed.out else {}, printed.err
+
+
+def test_a_control_goes_on_where_it_was_stopped(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit, calls = Evaluator.submit, []
+
+    def stopped(self: Evaluator, ids: Any) -> Any:
+        calls.append(ids)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return submit(self, ids)
+
+    monkeypatch.setattr(Evaluator, "submit", stopped)
+    code, told, err = control(capsys, tmp_path)
+    assert (code, told) == (130, {})
+    assert "the same command goes on" in err
+    code, told, err = control(capsys, tmp_path)
+    assert code == 0
+    (found,) = told["controls"]
+    assert (found["markets"], found["trials"], found["accepted"], found["holds"]) == (2, 20, 0, True)
+    assert all(run["evaluations"] <= 41 for run in found["runs"])
+    count = len(calls)
+    assert control(capsys, tmp_path)[1] == told
+    assert len(calls) == count
+
+
+def test_a_panel_is_made_null_too(tmp_path: Path, capsys: Capture) -> None:
+    from alphaloom.market import SyntheticConfig, simulate
+    from tests.campaign.markets import tidy, write
+
+    panel = write(tidy(simulate(SyntheticConfig(seed=1, days=450, names=40)).panel), tmp_path / "mine.parquet")
+    code, told, _ = control(capsys, tmp_path / "w", "--only", "panel", "--panel", str(panel))
+    assert code == 0
+    assert [each["kind"] for each in told["controls"]] == ["mine.parquet made null"]
+    assert told["controls"][0]["trials"] == 20
+
+
+def test_too_many_acceptances_are_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture) -> None:
+    from alphaloom.desk.null_runs import NullRuns
+
+    monkeypatch.setattr(
+        NullRuns, "outcomes", lambda self, seeds: iter([NullRun(seed, 14, 10, 1) for seed in range(seeds)])
+    )
+    code, told, err = control(capsys, tmp_path)
+    assert (code, told["holds"]) == (1, False)
+    assert "DOES NOT HOLD" in err
+
+
+def test_only_a_panel_needs_a_panel(tmp_path: Path, capsys: Capture) -> None:
+    code, told, _ = control(capsys, tmp_path, "--only", "panel")
+    assert (code, told["code"]) == (2, "usage")
+
+
+def test_the_words_name_count_expectation_and_interval() -> None:
+    from alphaloom.desk.controlling import told
+
+    said = told(Tally("null", [NullRun(seed, 60, 10, 0) for seed in range(200)]))
+    assert "0 accepted of 2,000 trials, on 0 of 200 markets" in said
+    assert "0.00 % to 1.83 %" in said
+    assert "0.83 of them" in said
+    assert "at most 3" in said

@@ -1,0 +1,34 @@
+"""The power command: a sentence and a table, one object, and no trial spent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from alphaloom.desk.cli import outcome
+from alphaloom.desk.foreseeing import TABLE
+
+Capture = pytest.CaptureFixture[str]
+FILE = "market: {synthetic: {days: 500, names: 40}}\nevidence: {level: 0.1}\n"
+
+
+def test_power_is_told_before_a_trial(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "campaign.yaml"
+    file.write_text(FILE)
+    ask = ["evidence", "power", "--campaign", str(file), "--workspace", str(tmp_path / "w"), "--trials", "7"]
+    assert outcome([*ask, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["trials"] for row in told["table"]] == sorted({*TABLE, 7})
+    assert (told["trials"], told["level"], told["trials_spent_here"]) == (7, 0.1, 0)
+    assert told["sentence"].startswith("After 7 trials, ")
+    assert outcome([*ask, "--days", "1000"]) == 0
+    said = capsys.readouterr().out
+    assert "994 selection days" in said
+    assert "no trials were spent" in said
+
+
+def test_days_that_cannot_be_are_refused(capsys: Capture) -> None:
+    assert outcome(["evidence", "power", "--days", "3", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["code"] == "usage"
