@@ -112,9 +112,9 @@ def _measures(search: Mapping[str, Any], selection: Mapping[str, Any]) -> list[t
 
 
 def _deflated(*windows: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """Return the deflated Sharpe with both counts: the trials, and every factor that was evaluated."""
+    """Return the deflated Sharpe with every count: trials, factors that were evaluated, and clusters of them."""
     found = [value if isinstance(value := w.get("deflated_sharpe"), Mapping) else {"by_trials": value} for w in windows]
-    counts = {"by_trials": "deflated Sharpe, trials", "by_evaluations": "… evaluations"}
+    counts = {"by_trials": "deflated Sharpe, trials", "by_evaluations": "… evaluations", "by_clusters": "… clusters"}
     return [(label, [percent(row.get(key), 0) for row in found]) for key, label in counts.items()]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from . import closing, unproven
+from . import beside, closing, unproven
 from .cards import Card, Reason, card, deciding
 from .figures import DASH, chance, count, generic, ids, money, number, percent, plural
 from .plots import Span, Stage, funnel, timeline
@@ -50,7 +50,8 @@ class Page:
     reused: str
     power: str
     power_facts: Facts
-    overfitting: str
+    others: beside.Rules | None
+    checks: Sequence[beside.Check]
     accepted: Sequence[Card]
     unproven: str
     watched: Sequence[Card]
@@ -86,7 +87,8 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
         reused=unproven.reused(results),
         power=str((results.get("power") or {}).get("sentence") or ""),
         power_facts=_power(results.get("power") or {}),
-        overfitting=_overfitting(results.get("overfitting") or {}),
+        others=beside.rules(results),
+        checks=beside.checks(results),
         accepted=_cards(results, "accepted", curves),
         unproven=unproven.nothing_accepted(results),
         watched=_cards(results, "watchlist", curves),
@@ -248,15 +250,6 @@ def said(results: Mapping[str, Any], *, data_only: bool) -> list[str]:
     coded = [item if isinstance(item, Mapping) else {"message": item} for item in results.get("warnings") or ()]
     chosen = [item for item in coded if (item.get("code") == "data") is data_only]
     return early + [str(item.get("message") or item.get("code")) for item in chosen]
-
-
-def _overfitting(found: Mapping[str, Any]) -> str:
-    if found.get("probability") is None:
-        return ""
-    return (
-        f"Probability of backtest overfitting over the {count(found.get('candidates'))} best candidates: "
-        f"{percent(found['probability'], 0)}. It is shown and never blocks."
-    )
 
 
 def _researcher(researcher: object) -> str:

@@ -13,18 +13,18 @@ import numpy as np
 from ..factors import explain
 from ..ledger import VerdictRow
 from .alignment import Claim
+from .beside import Looks
+from .candidates import Candidates, gather
 from .evaluator import Evaluator
 from .gate import PAID
 from .labels import unlabelled
 from .opening import earlier_openings
-from .overfitting import pbo
 from .prospect import labelled, prospect
 from .sheet import tidy
 from .significance import null_distribution
 from .windows import Window
 
 WORDS = ("accepted", "watchlist", "rejected")
-MOST_PBO = 100
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,28 @@ class Dossier:
         """Return the members of each set that was submitted."""
         return {event.key: event.body for event in self.evaluator.ledger.events(self.evaluator.run, "set")}
 
+    @cached_property
+    def candidates(self) -> Candidates:
+        """Return the single factors of the run side by side on search, held as they were claimed."""
+        return gather(self.evaluator, self.claims, self.members)
+
+    @cached_property
+    def looks(self) -> Looks:
+        """Return every look that counts against this selection window, those of other runs and declared ones included."""
+        evaluator = self.evaluator
+        key = evaluator.windows.key(evaluator.windows.selection)
+        elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.prior(key))
+        past = evaluator.ledger.overlapping_trials(key)
+        return Looks(evaluator.ledger, elsewhere, past, self.verdicts, evaluator.settings.level)
+
     def record(self) -> dict[str, Any]:
         """Return everything the evidence room has to say of a run, as JSON without a clock, a path or the run's id."""
-        evaluator, entries = self.evaluator, self.entries()
+        evaluator, entries, looks = self.evaluator, self.entries(), self.looks
         key = evaluator.windows.key(evaluator.windows.selection)
-        past = evaluator.ledger.overlapping_trials(key)
         paid = {event.key for event in evaluator.ledger.events(evaluator.run, PAID)}
-        own = [one for one in past if one.run == evaluator.run or (one.window == key and str(one.number) in paid)]
-        elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.prior(key))
+        own = [
+            one for one in looks.trials if one.run == evaluator.run or (one.window == key and str(one.number) in paid)
+        ]
         told = {row.metrics["trial"] for row in self.verdicts.values()} - {None}
         return {
             "settings": self._settings(),
@@ -68,11 +82,15 @@ class Dossier:
             "attempts": self.attempts(),
             "evaluations": evaluator.evaluations_spent(),
             "trials": evaluator.trials_spent(),
-            "prior_trials": len(past) - len(own) + elsewhere,
+            "prior_trials": len(looks.trials) - len(own) + looks.declared,
             "looks_reused": len(told - {trial.number for trial in own}),
             "hypotheses": len({claim.id for claim in self.claims.values() if claim.mechanism != "set"}),
             "power": self.power(),
+            "stream_rules": looks.record(),
             "overfitting": self.overfitting(),
+            "superior": self.candidates.superior(),
+            "cross_validation": self.candidates.cross_validation(),
+            "clusters": self.candidates.clusters(),
             "warnings": self.warnings(),
         }
 
@@ -128,12 +146,20 @@ class Dossier:
             "explained": explain(expression),
             "hypothesis": self.claims[name].record(),
             "reasons": list(row.reasons) if row else [_not_sent(evaluation.sheet)],
-            "metrics": {"search": search, "selection": row.metrics["selection"] if row else None},
+            "metrics": {"search": search, "selection": self._selection(name, row)},
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
             "library_correlation": self._library_correlation(name) if word != "rejected" else None,
             "incremental": self._incremental(name) if row and row.metrics["trial"] is not None else None,
         }
+
+    def _selection(self, name: str, row: VerdictRow | None) -> dict[str, Any] | None:
+        """Return what selection showed, with the Sharpe ratio that is deflated for clusters beside those of the verdict."""
+        found = row.metrics["selection"] if row else None
+        if not found:
+            return None
+        again = {"by_clusters": self.looks.deflated(name, self.candidates.effective)}
+        return {**found, "deflated_sharpe": {**found["deflated_sharpe"], **again}}
 
     def _library_correlation(self, name: str) -> float | None:
         mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
@@ -156,12 +182,8 @@ class Dossier:
 
     def _stream(self) -> tuple[int, int]:
         """Return the number that the next trial on this selection window would have, and the discoveries before it."""
-        evaluator = self.evaluator
-        key = evaluator.windows.key(evaluator.windows.selection)
-        past = evaluator.ledger.overlapping_trials(key)
-        elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.prior(key))
-        found = sum(1 for trial in past if (trial.outcome or {}).get("passed") is True)
-        return len(past) + elsewhere + 1, found
+        found = sum(1 for trial in self.looks.trials if (trial.outcome or {}).get("passed") is True)
+        return len(self.looks.trials) + self.looks.declared + 1, found
 
     def power(self) -> dict[str, Any]:
         """Return the smallest RankIC that the next trial on this selection window could prove."""
@@ -182,25 +204,8 @@ class Dossier:
         return float(np.median(known)) if known else float("nan")
 
     def overfitting(self) -> dict[str, Any] | None:
-        """Return the probability of backtest overfitting over the campaign's candidates; it never blocks.
-
-        Single factors held in the direction that their hypothesis claims, at most 100 of them in the order of their ids
-        (hashes, so a fair sample): what search showed must neither choose nor turn them. None where fewer than two vary.
-        """
-        chosen = [name for name in sorted(self.evaluator.rows) if name in self.claims and name not in self.members]
-        columns = [self._net_daily(name) for name in chosen[:MOST_PBO]]
-        varying = [column for column in columns if np.nanstd(np.append(column, 0.0)) > 0]
-        if len(varying) < 2:
-            return None
-        return {
-            "probability": tidy(pbo(np.column_stack(varying)).probability),
-            "candidates": len(varying),
-            "blocks": 10,
-        }
-
-    def _net_daily(self, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
-        return self.evaluator.scorer.score(values, self.evaluator.windows.search, self.claims[name].direction).net_daily
+        """Return the probability of backtest overfitting over the campaign's candidates; it never blocks."""
+        return self.candidates.overfitting()
 
     def curves(self) -> dict[str, Any]:
         """Return the daily RankIC of what was accepted or is watched, on search and on selection."""

@@ -137,14 +137,16 @@ def _p_value(days: int, horizon: int, lag: int, t: float) -> float:
 
 def deflated(seen: Seen, trials: int) -> dict[str, float | None]:
     """Return the deflated Sharpe ratio of the book, charged for the trials and for all scored factors; None if unknown."""
+    return {"by_trials": deflated_by(seen, trials), "by_evaluations": deflated_by(seen, len(seen.sharpes))}
+
+
+def deflated_by(seen: Seen, count: int) -> float | None:
+    """Return the deflated Sharpe ratio of the book, charged for so many tries; None if unknown."""
     daily = seen.net[~np.isnan(seen.net)]
     if len(seen.sharpes) < 2 or len(daily) < LEAST_NET_DAYS:
-        return {"by_trials": None, "by_evaluations": None}
+        return None
     spread = float(np.var(seen.sharpes, ddof=1)) * seen.search_days / seen.selection_days
-    return {
-        "by_trials": tidy(deflated_sharpe(daily, max(trials, 1), spread)),
-        "by_evaluations": tidy(deflated_sharpe(daily, len(seen.sharpes), spread)),
-    }
+    return tidy(deflated_sharpe(daily, max(count, 1), spread))
 
 
 def _listed(series: Series) -> list[float | None]:

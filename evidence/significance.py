@@ -7,7 +7,6 @@ of trials is controlled by LOND, divided by the harmonic number, which holds wha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +20,6 @@ __all__ = [
     "Power",
     "gamma",
     "lond_level",
-    "lord_plus_plus",
     "newey_west_t",
     "null_distribution",
     "power",
@@ -138,41 +136,6 @@ def lond_level(number: int, discoveries_before: int, alpha: float = 0.05) -> flo
         raise ValueError(f"alpha must be in (0, 1), got {alpha}")
     harmonic = math.fsum(1.0 / step for step in range(1, number + 1))
     return alpha * gamma(number) * (discoveries_before + 1) / harmonic
-
-
-def lord_plus_plus(p_values: Sequence[float], alpha: float = 0.05, w0: float | None = None) -> list[float]:
-    """Return the level of each trial under LORD++: the optimistic line, valid for independent trials only.
-
-    Parameters
-    ----------
-    p_values
-        In order of the stream. A trial is a discovery when its p-value is at most its level.
-    alpha
-        False discovery rate to hold.
-    w0
-        Wealth at the start, at most alpha; alpha / 10 when not given.
-
-    Returns
-    -------
-    list of float
-        One level for each trial.
-
-    References
-    ----------
-    Ramdas, Yang, Wainwright and Jordan (2017), NeurIPS 30.
-    """
-    start = alpha / 10 if w0 is None else w0
-    if not 0 <= start <= alpha < 1:
-        raise ValueError(f"0 <= w0 <= alpha < 1 must hold, got w0={start}, alpha={alpha}")
-    levels: list[float] = []
-    found: list[int] = []
-    for number, p_value in enumerate(p_values, start=1):
-        rewards = [alpha - start] * min(len(found), 1) + [alpha] * (len(found) - 1)
-        earned = (reward * gamma(number - at) for reward, at in zip(rewards, found, strict=True))
-        levels.append(start * gamma(number) + math.fsum(earned))
-        if p_value <= levels[-1]:
-            found.append(number)
-    return levels
 
 
 @dataclass(frozen=True)

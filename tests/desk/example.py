@@ -66,7 +66,7 @@ def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None 
         selection = {
             **sheet(rank_ic * 0.9, SELECTION),
             "p_value": 0.00021,
-            "deflated_sharpe": {"by_trials": 0.91, "by_evaluations": 0.62},
+            "deflated_sharpe": {"by_trials": 0.91, "by_evaluations": 0.62, "by_clusters": 0.87},
         }
     return {
         "id": name, "form": "expression", "text": text,
@@ -109,6 +109,26 @@ def settings() -> JSON:
     return {"evidence": evidence, "budget": {"evaluations": 1200, "trials": 9}}
 
 
+def beside(accepted: str, other: str) -> JSON:
+    """Return what stands beside the gate; one rule would have accepted nothing, and one a factor more."""
+
+    def rule(key: str, name: str, *accepts: str, asked: float | None = None) -> JSON:
+        return {"rule": key, "name": name, "holds": "whatever the dependence", "means": "One sentence.", "found": 3,
+                "decides": key == "lond_dependent", "accepts": list(accepts), "p_asked": asked}  # fmt: skip
+
+    rules = [rule("lond_dependent", "LOND, harmonic", accepted, asked=0.00034), rule("by", "Benjamini-Yekutieli"),
+             rule("lord_plus_plus", "LORD++", accepted, other)]  # fmt: skip
+    return {
+        "stream_rules": {"level": 0.04, "looks": 11, "declared": 3, "unfinished": 1, "rules": rules},
+        "superior": {"lower": 0.21, "consistent": 0.24, "upper": 0.4, "candidates": 50, "scored": 1185, "days": 900,
+                     "block_days": 10, "replications": 1000},
+        "cross_validation": {"candidates": 50, "splits": 15, "paths": 5, "purge_days": 5, "embargo_days": 5, "chosen": 2,
+                             "rank_ic_chosen_on": 0.051, "rank_ic": [0.021, 0.024, 0.027, 0.03, 0.033],
+                             "net_sharpe": [-0.2, 0.1, 0.3, 0.4, 0.6]},
+        "clusters": {"clusters": 17, "candidates": 50, "scored": 1185},
+    }  # fmt: skip
+
+
 def results() -> JSON:
     """Return the results of a run with something in every part."""
     first = entry("f0123456789abcdef", "rank(ts_std(returns, 30)) * -1", 0.052, trial=4)
@@ -147,7 +167,7 @@ def results() -> JSON:
         "combination": {"file": "combination.parquet", "factors": [first["id"], second["id"]],
                         "weights": {first["id"]: 0.55, second["id"]: 0.45}},
         "sealed": {"opened": True, "number": 1, "rank_ic": 0.031, "t": 2.2, "days": 294},
-        "overfitting": {"probability": 0.31, "candidates": 50, "blocks": 10},
+        "overfitting": {"probability": 0.31, "candidates": 50, "blocks": 10}, **beside(first["id"], second["id"]),
         "book": {"window": "sealed", "sharpe": 1.12, "annual_return": 0.082, "max_drawdown": -0.061,
                  "turnover_per_day": 0.19, "costs_paid": 0.031, "borrow_paid": 0.006, "plain_sharpe": 1.12, "days": 294},
         "signals": signals(), "settings": settings(), "looks_reused": 0,

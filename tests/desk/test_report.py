@@ -22,8 +22,8 @@ def html(folder: Path) -> str:
 def test_every_part_is_there(finished: Run) -> None:
     titles = re.findall(r"<h2>(.+?)</h2>", html(finished()))
     assert titles == [
-        "Data and windows", "What was tried", "What could have been proven", "Accepted", "Watchlist", "Rejected",
-        "The book", "Sealed exam", "Risk gate", "Spend",
+        "Data and windows", "What was tried", "What could have been proven", "What other rules would have said", "Accepted",
+        "Watchlist", "Rejected", "The book", "Sealed exam", "Risk gate", "Spend",
     ]  # fmt: skip
 
 
@@ -225,3 +225,40 @@ def test_an_unopened_seal_claims_nothing_of_other_runs(finished: Run) -> None:
     said = part(html(finished(example.nothing_accepted(), {})), "Sealed exam")
     assert "This run did not open the sealed window." in said
     assert "unseen" not in said
+
+
+def test_other_rules_stand_beside_the_one_that_decides(finished: Run) -> None:
+    text = html(finished())
+    said = part(text, "What other rules would have said")
+    assert "11 looks; of these 3 declared, made elsewhere and 1 cut short count as looks that found nothing" in said
+    assert "LOND, harmonic whatever the dependence 1 3 0.00034 One sentence." in said
+    assert "Benjamini-Yekutieli whatever the dependence nothing; not f01234567 3 — One sentence." in said
+    assert "LORD++ whatever the dependence 2; also fa81c0de4 3 — One sentence." in said
+    assert text.count('<tr class="decides">') == 1
+
+
+def test_the_search_is_tested_in_plain_words(finished: Run) -> None:
+    said = part(html(finished()), "What other rules would have said").replace("&#39;", "'")
+    for words in (
+        "Combinatorial cross-validation +0.0270 (+0.0210 to +0.0330)",
+        "gave a RankIC of +0.0510 there; held on the days left out it gave this: median and range of 5 paths",
+        "Probability of backtest overfitting 31 % Share of 252 splits",
+        "Superior predictive ability p = 0.24 (0.21 to 0.4)",
+        "the best of 50 candidates (of 1,185 scored) earns nothing after costs",
+        "Different bets, by clusters 17 50 candidates (of 1,185 scored) move together",
+    ):
+        assert words in said, words
+
+
+def test_a_run_of_an_older_version_has_a_report_without_other_rules(finished: Run) -> None:
+    results = example.results()
+    for key in ("stream_rules", "superior", "cross_validation", "clusters"):
+        del results[key]
+    said = part(html(finished(results)), "What other rules would have said")
+    assert "No look at the selection days was recorded" in said
+    assert "Superior" not in said
+
+
+def test_the_deflated_ratio_is_shown_for_every_count(finished: Run) -> None:
+    said = part(html(finished()), "Accepted")
+    assert "deflated Sharpe, trials — 91 % … evaluations — 62 % … clusters — 87 %" in said

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import norm
 
 from alphaloom.evidence import Budget, Dossier, Meter
+from alphaloom.evidence.look import Seen, deflated_by
 from alphaloom.evidence.settings import CostSettings
 from alphaloom.evidence.significance import lond_level
 from alphaloom.factors import parse
@@ -255,3 +256,75 @@ def test_fewer_than_two_factors_that_vary_have_no_overfitting(lab: Make) -> None
     assert Dossier(run.evaluator).overfitting() is None
     run.scored(JUNK[1])
     assert (Dossier(run.evaluator).overfitting() or {})["candidates"] == 2
+
+
+def line(dossier: Dossier, rule: str) -> dict[str, Any]:
+    """Return what one rule says of the run's stream."""
+    return dict(next(one for one in dossier.looks.record()["rules"] if one["rule"] == rule))
+
+
+def test_every_rule_is_asked_about_every_look(dossier: Dossier) -> None:
+    record = dossier.record()["stream_rules"]
+    assert (record["level"], record["looks"], record["declared"], record["unfinished"]) == (0.05, 2, 0, 0)
+    assert [one["rule"] for one in record["rules"] if one["decides"]] == ["lond_dependent"]
+    accepts = {one["rule"]: one["accepts"] for one in record["rules"]}
+    assert accepts.pop("e_lond") == []  # a p-value of 1e-4 or so makes too small an e-value
+    assert all(found == [parse(KNOWN).id] for found in accepts.values())
+    json.dumps(record, allow_nan=False)
+
+
+def test_the_line_that_decides_is_what_was_decided(lab: Make, planted: Panel) -> None:
+    run = lab(panel=planted)
+    run.judged(KNOWN)
+    later = Dossier(lab("later", panel=planted, level=1e-12).evaluator)
+    assert line(later, "lond_dependent")["found"] == 1  # as that run's own level had it
+    assert line(later, "bonferroni")["found"] == 0
+    assert line(later, "lond_dependent")["accepts"] == []  # it was not this run's
+
+
+def test_looks_that_were_declared_count_as_looks_that_found_nothing(lab: Make, planted: Panel) -> None:
+    researched(lab("first", panel=planted))
+    second = Dossier(lab("second", panel=planted, prior_trials=400).evaluator)
+    record = second.looks.record()
+    assert (record["looks"], record["declared"]) == (402, 400)
+    assert line(second, "bonferroni")["p_asked"] == pytest.approx(0.05 / 402)
+    assert line(second, "lond_dependent")["p_asked"] == pytest.approx(lond_level(2, 1), rel=1e-5)  # as it was decided
+    assert line(second, "lond")["p_asked"] < line(second, "lond_dependent")["p_asked"]
+
+
+def test_a_look_that_was_cut_short_found_nothing(lab: Make) -> None:
+    run = lab()
+    name = run.scored(JUNK[0])
+    with pytest.raises(Crash):
+        dying(run).evaluator.submit([name])
+    record = Dossier(run.evaluator).looks.record()
+    assert (record["looks"], record["unfinished"]) == (1, 1)
+    assert all(one["found"] == 0 for one in record["rules"])
+
+
+def test_the_ratio_deflated_for_clusters_stands_beside_the_others(dossier: Dossier) -> None:
+    entry = dossier.entries()["accepted"][0]
+    ratios = entry["metrics"]["selection"]["deflated_sharpe"]
+    assert set(ratios) == {"by_trials", "by_evaluations", "by_clusters"}
+    clusters = dossier.record()["clusters"]
+    assert (clusters["candidates"], clusters["scored"]) == (3, 3)
+    look = dossier.looks.trials[0].outcome or {}
+    seen = Seen.read(dossier.evaluator.ledger.get(look["seen"]))
+    assert ratios["by_clusters"] == deflated_by(seen, clusters["clusters"])
+
+
+def test_the_search_itself_is_tested_at_the_close(dossier: Dossier) -> None:
+    record = dossier.record()
+    best, crossed = record["superior"], record["cross_validation"]
+    assert 0 < best["lower"] <= best["consistent"] <= best["upper"] <= 1
+    assert (best["candidates"], best["scored"], best["block_days"]) == (3, 3, 10)
+    assert (crossed["splits"], crossed["paths"], crossed["purge_days"]) == (15, 5, 5)
+    assert len(crossed["rank_ic"]) == len(crossed["net_sharpe"]) == 5
+    assert crossed["rank_ic"] == sorted(crossed["rank_ic"])
+    assert crossed["rank_ic"][0] > 0.03  # the planted factor is chosen, and is worth it on every path
+
+
+def test_nothing_scored_leaves_nothing_to_test(lab: Make) -> None:
+    record = Dossier(lab().evaluator).record()
+    assert [record[key] for key in ("overfitting", "superior", "cross_validation", "clusters")] == [None] * 4
+    assert record["stream_rules"]["looks"] == 0

@@ -55,15 +55,6 @@ def test_simulated_size_is_nominal(days: int) -> None:
         assert abs(ratio - 1) <= 3.5 * error
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("days", [300, 500])
-def test_simulated_size_is_nominal_deep_in_the_tail(days: int) -> None:
-    sample = simulated(days, 5, 10, 1_000_000, seed=days + 1)
-    for level in (0.05, 1e-3, 1e-4, 1e-5):
-        ratio, error = sizes(null_distribution(days, 5, 10), sample, level)
-        assert abs(ratio - 1) <= 3.5 * error
-
-
 @pytest.mark.parametrize("persistence", [0.0, 0.5, 0.9, 0.99, -0.5])
 @pytest.mark.parametrize("horizon", [1, 5, 20])
 def test_a_faster_factor_has_a_thinner_tail(persistence: float, horizon: int) -> None:

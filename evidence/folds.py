@@ -1,0 +1,168 @@
+"""Combinatorial cross-validation with purging and embargo: many tests on days that the choice knew nothing of.
+
+The days are cut into groups; every set of a few groups is the test once, and the rest is training. Training days whose
+label reaches into a test group, or that follow one too closely, are left out. Each group is tested several times; the
+k-th test of every group, put side by side, is a path over all days.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Folds", "Paths", "Split", "choose_and_test", "split_days"]
+
+GROUPS, TESTED = 6, 2
+
+
+@dataclass(frozen=True)
+class Split:
+    """One division of the days; all arrays are sorted rows."""
+
+    train: NDArray[np.intp]
+    tests: tuple[NDArray[np.intp], ...]
+    groups: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """All splits, in lexicographic order of the groups that are tested.
+
+    Attributes
+    ----------
+    paths
+        `[splits, groups]`: on which path a split's test of a group lies, -1 where the split trains on that group.
+    """
+
+    splits: tuple[Split, ...]
+    paths: NDArray[np.intp]
+
+    @property
+    def path_count(self) -> int:
+        """Return how many paths over all days the tests make."""
+        return int(self.paths.max()) + 1
+
+
+def split_days(days: int, purge: int, embargo: int, groups: int = GROUPS, tested: int = TESTED) -> Folds:
+    """Divide days for combinatorial purged cross-validation.
+
+    Parameters
+    ----------
+    days
+        D, rows in order of time; left-over days belong to the last group.
+    purge
+        Days on which a label reaches beyond its own day: so many training days are left out on both sides of a test.
+    embargo
+        Further training days that are left out after a test.
+    groups, tested
+        N and k: ``C(N, k)`` splits, which make ``C(N - 1, k - 1)`` paths.
+
+    Returns
+    -------
+    Folds
+
+    Raises
+    ------
+    ValueError
+        When a group is not longer than purge and embargo together, or 1 <= tested < groups does not hold.
+
+    References
+    ----------
+    Lopez de Prado (2018), Advances in Financial Machine Learning, chapters 7 and 12.
+    """
+    size = days // groups if groups > 0 else 0
+    if not 1 <= tested < groups or min(purge, embargo) < 0 or size <= purge + embargo:
+        raise ValueError(
+            f"needs 1 <= tested < groups and groups longer than purge + embargo; got {groups} groups of {size} days, "
+            f"{tested} tested, purge {purge}, embargo {embargo}"
+        )
+    edges = [*(number * size for number in range(groups)), days]
+    splits, paths = [], np.full((math.comb(groups, tested), groups), -1, dtype=np.intp)
+    seen = np.zeros(groups, dtype=np.intp)
+    for row, chosen in enumerate(combinations(range(groups), tested)):
+        open_days = np.ones(days, dtype=bool)
+        for group in chosen:
+            open_days[max(edges[group] - purge, 0) : edges[group + 1] + purge + embargo] = False
+            paths[row, group] = seen[group]
+            seen[group] += 1
+        tests = tuple(np.arange(edges[group], edges[group + 1]) for group in chosen)
+        splits.append(Split(np.flatnonzero(open_days), tests, chosen))
+    return Folds(tuple(splits), paths)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What the choice of the best brought on days that it did not know.
+
+    Attributes
+    ----------
+    inside
+        Mean RankIC on training days of what was chosen, averaged over splits.
+    rank_ic
+        Mean RankIC of each path.
+    sharpe
+        Sharpe ratio after costs of each path, per day; NaN where nothing varies.
+    chosen
+        How many different candidates were chosen over the splits.
+    """
+
+    inside: float
+    rank_ic: tuple[float, ...]
+    sharpe: tuple[float, ...]
+    chosen: int
+
+
+def choose_and_test(rank_ic: NDArray[np.float64], net: NDArray[np.float64], folds: Folds) -> Paths:
+    """Choose the best candidate on the training days of every split, and put its test days together to paths.
+
+    Parameters
+    ----------
+    rank_ic
+        Daily RankIC of each candidate in its claimed direction, `[D, K]`; NaN missing.
+    net
+        Daily return after costs of each candidate in the same direction, `[D, K]`; NaN counts as no position.
+    folds
+        From `split_days` for the same D.
+
+    Notes
+    -----
+    Best is the highest mean RankIC over its daily standard deviation; the first wins a tie. A candidate that never varies
+    on the training days is not chosen.
+    """
+    days = len(rank_ic)
+    ics, nets = (np.full((folds.path_count, days), np.nan) for _ in range(2))
+    inside, winners = [], []
+    for split, paths in zip(folds.splits, folds.paths, strict=True):
+        best = _best(rank_ic[split.train])
+        winners.append(best)
+        inside.append(_means(rank_ic[split.train][:, [best]])[0])
+        for group, test in zip(split.groups, split.tests, strict=True):
+            ics[paths[group], test] = rank_ic[test, best]
+            nets[paths[group], test] = np.nan_to_num(net[test, best])
+    return Paths(
+        float(np.mean(inside)), tuple(_means(ics.T)), tuple(float(_ratio(path)) for path in nets), len(set(winners))
+    )
+
+
+def _means(table: NDArray[np.float64]) -> list[float]:
+    """Return the mean of each column without its missing days; NaN for a column without any day."""
+    known = ~np.isnan(table)
+    total, count = np.where(known, table, 0.0).sum(axis=0), known.sum(axis=0)
+    return [float(value) for value in np.where(count > 0, total / np.maximum(count, 1), np.nan)]
+
+
+def _best(table: NDArray[np.float64]) -> int:
+    ratios = [_ratio(column[~np.isnan(column)]) for column in table.T]
+    return int(np.argmax([ratio if np.isfinite(ratio) else -np.inf for ratio in ratios]))
+
+
+def _ratio(series: NDArray[np.float64]) -> float:
+    """Return mean over standard deviation (ddof 1); NaN where nothing varies."""
+    if len(series) < 3:
+        return math.nan
+    spread = float(series.std(ddof=1))
+    return float(series.mean()) / spread if spread > 1e-13 * float(np.abs(series).max()) else math.nan

@@ -1,0 +1,215 @@
+"""What other rules would have said of the same stream of looks. One rule decides, the gate's own; these stand beside it.
+
+The stream is every look at days and names that a selection window shares, in the order in which looks were opened. Looks
+that were made elsewhere and only declared have no p-value here: each counts as a look that found nothing (p = 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["RULES", "Rule", "Said", "e_value", "say"]
+
+Answer = tuple[list[bool], float | None]
+"""Which looks are discoveries, and the p-value that was asked of the last one (None if it is not one number)."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A way to decide which looks are discoveries.
+
+    Attributes
+    ----------
+    holds
+        Under which dependence between looks its promise holds.
+    means
+        What it does, in one sentence.
+    """
+
+    key: str
+    name: str
+    holds: str
+    means: str
+    answer: Callable[[Sequence[float], float], Answer]
+    decides: bool = False
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a rule says of a stream; `found` are places in it, from 1."""
+
+    rule: Rule
+    found: tuple[int, ...]
+    asked: float | None
+
+
+def say(p_values: Sequence[float], level: float) -> list[Said]:
+    """Ask every rule about a stream.
+
+    Parameters
+    ----------
+    p_values
+        In the order of the looks, each in [0, 1].
+    level
+        False discovery rate to hold (of Bonferroni: the chance of any false discovery), in (0, 1).
+
+    Returns
+    -------
+    list of Said
+        In the order of `RULES`, the gate's own rule first; nothing is found in an empty stream.
+    """
+    found = []
+    for rule in RULES:
+        decisions, asked = rule.answer(p_values, level) if p_values else ([], None)
+        found.append(Said(rule, tuple(place for place, yes in enumerate(decisions, start=1) if yes), asked))
+    return found
+
+
+def e_value(p_value: float) -> float:
+    """Turn a p-value into an e-value: the mixture of all power calibrators.
+
+    Parameters
+    ----------
+    p_value
+        In [0, 1]; exactly 0 gives infinity.
+
+    Returns
+    -------
+    float
+        ``(1 - p + p ln p) / (p (ln p)^2)``, the integral of ``k p^(k-1)`` over k in (0, 1); 1/2 at p = 1. Its mean
+        under the null is at most 1. Evidence is lost: p = 1e-4 becomes 118, not 10,000.
+
+    References
+    ----------
+    Vovk and Wang (2021), Annals of Statistics 49, 1736-1754.
+    """
+    if not 0 <= p_value <= 1:
+        raise ValueError(f"p_value must be in [0, 1], got {p_value}")
+    if p_value == 0:
+        return math.inf
+    log = math.log(p_value)
+    if abs(log) < 1e-3:  # the limit, with the next term: the quotient loses all digits here
+        return 0.5 - log / 6.0
+    return (1.0 - p_value + p_value * log) / (p_value * log * log)
+
+
+def _bonferroni(p_values: Sequence[float], level: float) -> Answer:
+    asked = level / len(p_values)
+    return [p <= asked for p in p_values], asked
+
+
+def _at_once(method: Literal["bh", "by"]) -> Callable[[Sequence[float], float], Answer]:
+    """Return a rule that looks at the whole stream at once, as scipy adjusts it."""
+
+    def answer(p_values: Sequence[float], level: float) -> Answer:
+        from scipy.stats import false_discovery_control
+
+        adjusted = false_discovery_control(p_values, method=method)
+        return [bool(value <= level) for value in adjusted], None
+
+    return answer
+
+
+def _one_by_one(make: Callable[[float], Any]) -> Callable[[Sequence[float], float], Answer]:
+    """Return a rule of the library, which decides each look when it comes."""
+
+    def answer(p_values: Sequence[float], level: float) -> Answer:
+        test = make(level)
+        return [bool(test.test_one(p)) for p in p_values], float(test.last_test_level)
+
+    return answer
+
+
+def _lond(*, dependent: bool) -> Callable[[float], Any]:
+    def make(level: float) -> Any:
+        from online_fdr.p_values.investing.lond.lond import Lond
+
+        return Lond(level, dependent=dependent)
+
+    return make
+
+
+def _e_lond(p_values: Sequence[float], level: float) -> Answer:
+    from online_fdr.e_values.sequential import ELond
+
+    test = ELond(level)
+    return [bool(test.test_one(e_value(p))) for p in p_values], None
+
+
+def _saffron(level: float) -> Any:
+    from online_fdr.p_values.investing.saffron.saffron import Saffron
+
+    return Saffron(level, wealth=level / 2, lambda_=0.5)
+
+
+def _lord(level: float) -> Any:
+    from online_fdr.p_values.investing.lord.plus_plus import LordPlusPlus
+
+    return LordPlusPlus(level, wealth=level / 10, reward=level)  # any other reward is refused: its proof needs this one
+
+
+ANY, FRIENDLY, INDEPENDENT = "whatever the dependence", "independent or alike", "independent looks only"
+
+RULES = (
+    Rule(
+        "lond_dependent",
+        "LOND, harmonic",
+        ANY,
+        "The rule that decides: the next look is asked for less the more looks there were, and for more after a discovery.",
+        _one_by_one(_lond(dependent=True)),
+        decides=True,
+    ),
+    Rule(
+        "bonferroni",
+        "Bonferroni",
+        ANY,
+        "The level shared equally among the looks so far, against even one false discovery; a later look can undo an acceptance.",
+        _bonferroni,
+    ),
+    Rule(
+        "by",
+        "Benjamini-Yekutieli",
+        ANY,
+        "All looks ranked at once, with the harmonic penalty; a later look can undo an acceptance.",
+        _at_once("by"),
+    ),
+    Rule(
+        "e_lond",
+        "e-LOND",
+        ANY,
+        "LOND on e-values; made from p-values they lose evidence, so this line is strict.",
+        _e_lond,
+    ),
+    Rule(
+        "bh",
+        "Benjamini-Hochberg",
+        FRIENDLY,
+        "All looks ranked at once; a later look can undo an acceptance.",
+        _at_once("bh"),
+    ),
+    Rule(
+        "lond",
+        "LOND, plain",
+        FRIENDLY,
+        "The deciding rule without its harmonic penalty.",
+        _one_by_one(_lond(dependent=False)),
+    ),
+    Rule(
+        "saffron",
+        "SAFFRON",
+        INDEPENDENT,
+        "Looks with p above 0.5 cost nothing; factors on one panel are far from independent.",
+        _one_by_one(_saffron),
+    ),
+    Rule(
+        "lord_plus_plus",
+        "LORD++",
+        INDEPENDENT,
+        "The optimistic line: every discovery earns the level back; what it adds to the first line is hope.",
+        _one_by_one(_lord),
+    ),
+)
+"""Every rule that is shown, the one that decides first, then by how much they assume."""
