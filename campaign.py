@@ -128,7 +128,8 @@ class Campaign:
         """Write a new run into the ledger and return its id."""
         now = self.clock()
         run = f"{now:%Y%m%d-%H%M%S}-{self.settings.name}-{digest(now.isoformat())[:4]}"
-        config = {"settings": self.settings.model_dump(mode="json"), "panel": panel.digest}
+        settings, last_day = self.settings.model_dump(mode="json"), str(panel.dates[-1])
+        config = {"settings": settings, "panel": panel.digest, "last_day": last_day}
         ledger.start_run(Run(run, config, self.settings.seed, dataset, now.isoformat()))
         return run
 

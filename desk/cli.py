@@ -14,6 +14,7 @@ from . import (
     doctoring,
     foreseeing,
     formulas,
+    library,
     running,
     scoring,
     serving,
@@ -47,6 +48,7 @@ evidence.command(short_help="Run the pipeline where nothing can be found.")(cont
 evidence.command(short_help="Say what the selection window could prove.")(foreseeing.power)
 evidence.command("open", short_help="Open a run's sealed days, once.")(unsealing.open_seal)
 app.add_typer(scoring.app, name="factor")
+app.add_typer(library.app, name="library")
 evidence.command(short_help="Run a campaign's verdicts again.")(verifying.verify)
 app.add_typer(evidence, name="evidence")
 app.add_typer(auditing.app, name="market")

@@ -35,7 +35,8 @@ def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]
         if not recorded:
             yield evaluator
             return
-        config = {"panel": panel.digest, "rules": settings.model_dump(mode="json")}  # a campaign's are its "settings"
+        rules = settings.model_dump(mode="json")  # a campaign's are its "settings"
+        config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
         ledger.start_run(Run(name, config, settings.seed, dataset, clock.isoformat()))
         with ledger.lock(name):
             yield evaluator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,3 +43,10 @@ class Case:
     def parts(self) -> tuple[Case, ...]:
         """Return the single factors: the members of a set, or the case itself."""
         return self.members or (self,)
+
+
+def sum_of_ranks(members: Sequence[Case]) -> str:
+    """Write a set as one formula: ranks added with the sign that search gave each."""
+    signs = ["-" if (member.rank_ic or 0.0) < 0 else "+" for member in members]
+    parts = [f"{sign} rank({member.expression.canonical_text})" for sign, member in zip(signs, members, strict=True)]
+    return " ".join(parts).removeprefix("+ ")

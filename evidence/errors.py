@@ -6,6 +6,9 @@ AlphaloomError
     ├── TooFewNames        no day has enough names for a rank correlation
     ├── BoundaryConflict   another data set with the same days and names has fixed other windows
     ├── UnknownFactor      an id that was never scored in this campaign
+    ├── PanelDisagrees     a panel tells other values of days on which the library was watched
+    ├── LibraryFileError   a library file that cannot be read, or holds what it should not
+    ├── LibraryRefused     what the library does not take in, or cannot do
     ├── TrialsSpent        the campaign's budget of looks at the selection window is used up
     └── BookUnavailable    vectorbt is not installed
 """
@@ -46,6 +49,26 @@ class UnknownFactor(EvidenceError):
     """A factor id that has no evaluation in this campaign."""
 
     code: ClassVar[str] = "unknown_factor"
+
+
+class PanelDisagrees(EvidenceError):
+    """A panel tells other values of days that were seen before."""
+
+    code: ClassVar[str] = "panel_disagrees"
+    exit_code: ClassVar[int] = 1
+
+
+class LibraryFileError(EvidenceError):
+    """A library file that cannot be used."""
+
+    code: ClassVar[str] = "library_file"
+
+
+class LibraryRefused(EvidenceError):
+    """What the library does not take in, or cannot do."""
+
+    code: ClassVar[str] = "library_refused"
+    exit_code: ClassVar[int] = 1
 
 
 class TrialsSpent(EvidenceError):

@@ -19,8 +19,9 @@ from ..ledger.records import Stage
 from ..market import Panel
 from .alignment import Claim, unlike_its_words
 from .archive import scored_claims
-from .case import Case
+from .case import Case, sum_of_ranks
 from .complexity import breaches, price
+from .entries import comparable, retired_for
 from .errors import EvidenceError, UnknownFactor
 from .gate import PAID, Gate, Surroundings, trials_spent
 from .incremental import Beside
@@ -128,9 +129,10 @@ class Evaluator:
 
     def begin(self) -> None:
         """Note what the library holds as the run begins: what other runs add meanwhile changes nothing for this one."""
-        if not self.ledger.events(self.run, "library"):
-            held = [row.factor_id for row in self.ledger.library()]
-            self.ledger.record_event(self.run, "library", "start", held)
+        held = [row.factor_id for row in self.ledger.library()]
+        for kind, body in (("library", held), ("retired", sorted(retired_for(self.ledger, self.run)))):
+            if not self.ledger.events(self.run, kind):
+                self.ledger.record_event(self.run, kind, "start", body)
 
     @cached_property
     def _at_start(self) -> frozenset[str] | None:
@@ -154,10 +156,14 @@ class Evaluator:
     def _of_library(self, row: LibraryRow) -> Expression:
         return parse(row.text, fields=tuple({*self.panel.fields, *row.sheet.get("fields", ())}))
 
+    def compared(self) -> list[LibraryRow]:
+        """Return what makes a candidate redundant: the library without what was retired, unless that is to count."""
+        return comparable(self.ledger, self.run, self.library(), self.settings.library)
+
     @cached_property
     def library_values(self) -> LibraryValues:
         """Return what the library's factors that this panel can compute say on it."""
-        return LibraryValues(self.engine, self.windows.search, self.ledger.workspace, self._of_library, self.library())
+        return LibraryValues(self.engine, self.windows.search, self.ledger.workspace, self._of_library, self.compared())
 
     @cached_property
     def beside(self) -> Beside:
@@ -328,7 +334,7 @@ class Evaluator:
                 got=len(members),
                 allowed=f"2 to {MOST_MEMBERS}",
             )
-        expression = self.read(_sum_of_ranks(members))
+        expression = self.read(sum_of_ranks(members))
         if expression.id not in self.rows and self.trials_left() <= 0:
             raise trials_spent()
         row = self.rows.get(expression.id) or self._record(expression, f"{SET}{expression.id}")
@@ -376,15 +382,8 @@ class Evaluator:
         sheet = dict(row.sheet) if row else {"fields": sorted(case.expression.fields)}
         text, canonical = case.expression.text, case.expression.canonical_text
         self.ledger.add_to_library(LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet))
-        for shown in (self._holdings, self.library_values):
-            shown.show(self.library())
-
-
-def _sum_of_ranks(members: Sequence[Case]) -> str:
-    """Write a set as one formula: ranks added with the sign that search gave each."""
-    signs = ["-" if (member.rank_ic or 0.0) < 0 else "+" for member in members]
-    parts = [f"{sign} rank({member.expression.canonical_text})" for sign, member in zip(signs, members, strict=True)]
-    return " ".join(parts).removeprefix("+ ")
+        self._holdings.show(self.library())
+        self.library_values.show(self.compared())
 
 
 def _plain(message: str, hint: str = "") -> dict[str, Any]:

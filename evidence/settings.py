@@ -46,6 +46,27 @@ class ComplexitySettings(BaseModel):
     price_per_node: float = Field(default=0.02, ge=0, description="taken from |t| on search for each node over five")
 
 
+class LibrarySettings(BaseModel):
+    """How the library's factors are watched on new days, and what retires or proves one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: float = Field(
+        default=0.05, gt=0, lt=0.5, description="expected share of false ones among those that new days prove"
+    )
+    decay_share: float = Field(
+        default=0.5, gt=0, lt=1, description="share of the selection RankIC below which a factor has decayed"
+    )
+    flag_days: int = Field(default=252, ge=126, description="scored days that the flag of decay looks back on")
+    flag_p: float = Field(default=0.02, gt=0, lt=0.5, description="largest p-value that flags a decay")
+    retire_e: float = Field(
+        default=20.0, ge=0, description="e-detector that retires: quarters between false retirements; 0 never retires"
+    )
+    retired_are_redundant: bool = Field(
+        default=False, description="refuse what says the same as a retired factor; its formula is never original"
+    )
+
+
 class EvidenceSettings(BaseModel):
     """Everything the evidence room is told by a campaign file."""
 
@@ -80,3 +101,4 @@ class EvidenceSettings(BaseModel):
     windows: WindowSettings = WindowSettings()
     costs: CostSettings = CostSettings()
     complexity: ComplexitySettings = ComplexitySettings()
+    library: LibrarySettings = LibrarySettings()

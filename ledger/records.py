@@ -6,7 +6,7 @@ Days are ISO text ("2017-03-31"); a `JsonObject` is what `json.loads` gives for 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 JsonObject: TypeAlias = Mapping[str, Any]
@@ -156,7 +156,11 @@ class Boundaries:
 
 @dataclass(frozen=True)
 class LibraryRow:
-    """A factor that the library keeps."""
+    """A factor that the library keeps; `sheet` is that of the search window.
+
+    `origin` says how it came in: accepted by the gate, promoted from the watchlist, by_hand, or imported. `terms` are how
+    it was judged, for those that no run of this workspace judged.
+    """
 
     factor_id: str
     text: str
@@ -164,6 +168,34 @@ class LibraryRow:
     hypothesis: str
     run: str
     sheet: JsonObject
+    origin: str = "accepted"
+    terms: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A change of what a library factor is: live, decaying, retired; `watched` begins an entry of the watchlist.
+
+    `by` is "hand" or "rule", `day` the day of the data, or of the act, from which it holds. `key` tells changes of one
+    factor apart; the same change has the same key.
+    """
+
+    factor_id: str
+    key: str
+    status: str
+    by: str
+    reason: str
+    day: str
+    numbers: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """The RankIC of a factor on one day after the end of the panel on which it was judged; None where undefined."""
+
+    factor_id: str
+    day: str
+    rank_ic: float | None
 
 
 @dataclass(frozen=True)

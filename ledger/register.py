@@ -34,14 +34,22 @@ class Register(Generic[R]):
         LedgerConflict
             If another record lies under its key, unless `strict` is off: then the first one stays.
         """
-        fields = asdict(record)  # type: ignore[call-overload]
-        key = [fields.pop(column) for column in self._key]
-        body = canonical_json(fields)
+        key, body = self._parts(record)
         with self._database.write() as connection:
             new = self._insert(connection, key, body)
             if not new and strict:
                 self._compare(connection, key, body)
         return new
+
+    def put(self, connection: sqlite3.Connection, record: R) -> bool:
+        """Add a record inside the caller's transaction; return whether it is new. One that is there stays."""
+        return self._insert(connection, *self._parts(record))
+
+    def _parts(self, record: R) -> tuple[list[str], str]:
+        """Return the key of a record, and the rest as JSON."""
+        fields = asdict(record)  # type: ignore[call-overload]
+        key = [fields.pop(column) for column in self._key]
+        return key, canonical_json(fields)
 
     def get(self, *key: str) -> R | None:
         """Return the record under a key, or None."""

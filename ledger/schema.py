@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
+"""2 added what becomes of library factors: `standings`, `sightings` and `watches`. An older store is given the tables."""
 
 # A register is a table of records: its key columns, then the rest of the record as canonical JSON.
 REGISTERS: dict[str, tuple[str, ...]] = {
@@ -13,6 +14,8 @@ REGISTERS: dict[str, tuple[str, ...]] = {
     "artefacts": ("run", "name"),
     "events": ("run", "kind", "key"),
     "library": ("factor_id",),
+    "standings": ("factor_id", "key"),
+    "sightings": ("factor_id", "day"),
 }
 
 _WINDOW = """
@@ -53,6 +56,11 @@ _TABLES: dict[str, str] = {
     id   INTEGER PRIMARY KEY,{_WINDOW},
     body TEXT NOT NULL,
     at   TEXT NOT NULL""",
+    "watches": f"""
+    id      INTEGER PRIMARY KEY,
+    subject TEXT NOT NULL,{_WINDOW},
+    at      TEXT NOT NULL,
+    body    TEXT NOT NULL""",
 }
 
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from .database import Database, explained
+from .library import Library
 from .locks import held
 from .objects import Objects
 from .records import (
@@ -52,7 +53,7 @@ class Ledger:
         self._verdicts = Register(database, "verdicts", VerdictRow, now)
         self._artefacts = Register(database, "artefacts", Artefact, now)
         self._events = Register(database, "events", Event, now)
-        self._library = Register(database, "library", LibraryRow, now)
+        self._library = Library(database, now)
 
     @classmethod
     def open(cls, workspace: Path, *, clock: Callable[[], datetime]) -> Ledger:
@@ -164,19 +165,24 @@ class Ledger:
 
     def add_to_library(self, row: LibraryRow) -> bool:
         """Add a factor to the library; one that is there stays as it is, whichever run brought it."""
-        return self._library.add(row, strict=False)
+        return self._library.add(row)
 
     def library(self) -> list[LibraryRow]:
-        """Return the library, by factor."""
-        return self._library.find("TRUE")
+        """Return the library, by factor; retired ones too."""
+        return self._library.rows()
+
+    @property
+    def kept(self) -> Library:
+        """The library with what became of its factors."""
+        return self._library
 
     # Looks
 
     def open_trial(self, look: Look) -> Trial:
         """Count a look at a selection window before it is made.
 
-        The number is 1, plus the looks declared as made elsewhere, plus the trials of this workspace whose window
-        shares at least one day and one name. The same question about the same subject on the same window is one trial,
+        The number is 1, plus the looks declared as made elsewhere, plus the factors that the library watched on shared
+        days and names, plus the trials of this workspace whose window shares at least one day and one name. The same question about the same subject on the same window is one trial,
         whoever asks.
         """
         return self._looks.open_trial(look)
@@ -211,6 +217,10 @@ class Ledger:
         Without `store` nothing is fixed: it only says what would hold.
         """
         return self._looks.fix_boundaries(boundaries, store=store)
+
+    def boundaries(self) -> list[Boundaries]:
+        """Return the boundaries of every data set on which windows were fixed, oldest first."""
+        return self._looks.boundaries()
 
     # Model calls
 

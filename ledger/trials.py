@@ -31,16 +31,18 @@ class Looks:
             found = connection.execute(f"{_FIND} {_SAME}", same).fetchone()
             if found is None:
                 earlier = self._names.overlapping(connection, "trials", look.window)
-                prior = max([look.prior, *(self._prior(connection, trial) for trial in earlier)])
+                watched = len(self._names.subjects(connection, "watches", look.window))
+                prior = max([look.prior + watched, *(self._prior(connection, trial) for trial in earlier)])
                 connection.execute(_ADD_TRIAL, (1 + prior + len(earlier), prior, look.run, *same, self._now()))
                 found = connection.execute(f"{_FIND} {_SAME}", same).fetchone()
             return self._trial(connection, found)
 
     def prior(self, window: WindowKey) -> int:
-        """Return the most looks made elsewhere that any campaign declared on shared days and names."""
+        """Return the most looks made elsewhere, declared or by the library's watch, on shared days and names."""
         with self._database.read() as connection:
             found = self._names.overlapping(connection, "trials", window)
-            return max((self._prior(connection, trial) for trial in found), default=0)
+            watched = len(self._names.subjects(connection, "watches", window))
+            return max([watched, *(self._prior(connection, trial) for trial in found)])
 
     def _prior(self, connection: sqlite3.Connection, trial: int) -> int:
         return int(connection.execute("SELECT prior FROM trials WHERE id = ?", (trial,)).fetchone()[0])
@@ -106,6 +108,12 @@ class Looks:
             if store and fixed not in found:
                 self._store(connection, fixed)
             return fixed
+
+    def boundaries(self) -> list[Boundaries]:
+        """Return the edges of every data set on which windows were fixed, oldest first."""
+        with self._database.read() as connection:
+            rows = connection.execute("SELECT id FROM boundaries ORDER BY id").fetchall()
+            return [self._boundaries(connection, row) for (row,) in rows]
 
     def _store(self, connection: sqlite3.Connection, fixed: Boundaries) -> None:
         fields = asdict(fixed)

@@ -48,6 +48,12 @@ class NameLists:
                 shares[names] = not wanted.isdisjoint(self.read(connection, names))
         return [row for row, names in rows if shares[names]]
 
+    def subjects(self, connection: sqlite3.Connection, table: str, window: WindowKey) -> set[str]:
+        """Return what was looked at in windows that share at least one day and one name."""
+        found = self.overlapping(connection, table, window)
+        query = f"SELECT subject FROM {table} WHERE id = ?"
+        return {str(connection.execute(query, (row,)).fetchone()[0]) for row in found}
+
     def columns(self, connection: sqlite3.Connection, window: WindowKey) -> tuple[str, str, str, str]:
         """Return a window as its four columns."""
         return window.dataset, window.first_day, window.last_day, self.keep(connection, window.names)

@@ -82,7 +82,9 @@ class Lab:
     ) -> Lab:
         set_up = Bench.set_up(panel, ledger, settings, "small")
         bench = Bench(engine(panel), scorer(panel, settings), set_up.windows, ledger)
-        ledger.start_run(Run(run, {}, 1, "small", clock().isoformat()))
+        rules = {"evidence": settings.model_dump(mode="json")}
+        config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
+        ledger.start_run(Run(run, config, 1, "small", clock().isoformat()))
         return cls(ledger, bench.evaluator(run, budget or Budget(evaluations=100, trials=10)))
 
     def direction(self, text: str) -> int:

@@ -125,7 +125,8 @@ def test_no_table_can_be_changed_even_from_outside(ledger: Ledger, table: str, d
 
 def fill(ledger: Ledger) -> None:
     """Put at least one row into every table."""
-    from alphaloom.ledger import Boundaries, Look, Opening, WindowKey
+    from alphaloom.ledger import Boundaries, Look, Opening, Sighting, Standing, WindowKey
+    from alphaloom.ledger.library import Pass
 
     window = WindowKey("data", "2020-01-01", "2020-12-31", ("A", "B"))
     for record in (ledger.record_attempt(ATTEMPT), ledger.record_evaluation(SCORED), ledger.record_call(CALL)):
@@ -137,6 +138,8 @@ def fill(ledger: Ledger) -> None:
     ledger.close_trial(ledger.open_trial(Look("one", "f1", window)).id, {})
     ledger.record_opening(Opening("one", window, "close"))
     ledger.fix_boundaries(Boundaries("data", ("A",), *["2020-01-01"] * 6))
+    seen = Pass("f1", window, [Sighting("f1", "2021-01-04", 0.01)], {"panel": "p"})
+    ledger.kept.record(standings=[Standing("f1", "hand 1", "retired", "hand", "tired", "2021-01-04")], passes=[seen])
 
 
 def test_a_reopened_workspace_holds_what_it_held(ledger: Ledger) -> None:

@@ -1,0 +1,46 @@
+"""One look of the library at a panel, and what is told of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..evidence.condition import Condition
+from ..evidence.entries import PROMOTED, entries
+from ..evidence.sight import Sight
+from ..evidence.watch import Watch
+from ..ledger import Ledger
+from .place import Place
+from .research import settings_at
+
+__all__ = ["watched"]
+
+
+def watched(ledger: Ledger, place: Place, revised: str) -> dict[str, Any]:
+    """Watch the library on a panel and return each factor's condition, how many days were new, and what changed."""
+    settings = settings_at(place)
+    panel, dataset = settings.market.open(settings.seed)
+    looks = Watch(ledger, panel, dataset, settings.evidence).run(revised)
+    now = {entry.factor_id: entry for entry in entries(ledger)}
+    promoted = sum(entry.origin == PROMOTED for entry in now.values())
+    rows = []
+    for look in looks:
+        entry = now[look.entry.factor_id]
+        told = Condition.of(entry, ledger, settings.evidence.library, promoted).record()
+        rows.append({**told, **_of_look(look), "lacking": look.lacking or None})
+    return {
+        "panel": panel.digest,
+        "first_day": str(panel.dates[0]),
+        "last_day": str(panel.dates[-1]),
+        "new_days": max((row["new_days"] for row in rows), default=0),
+        "changed": sum(bool(row["changes"]) for row in rows),
+        "factors": rows,
+    }
+
+
+def _of_look(look: Sight) -> dict[str, Any]:
+    changes = [
+        {"day": each.day, "status": each.status, "by": each.by, "reason": each.reason}
+        for each in look.changes
+        if each.key != "watched"
+    ]
+    return {"new_days": len(look.new), "unlike_days": len(look.unlike), "changes": changes}

@@ -1,0 +1,116 @@
+"""What a person does to the library by hand: take in what a run accepted, take in what nobody judged, retire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..factors import Expression
+from ..ledger import Ledger, LibraryRow, Standing, VerdictRow
+from .archive import Archive
+from .entries import BY_HAND, WATCHLIST, Entry, entries, entry_named
+from .errors import LibraryRefused, UnknownFactor
+from .result import named
+
+__all__ = ["Admitted", "add_accepted", "add_by_hand", "retire"]
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A factor of the library, and whether it came in just now."""
+
+    entry: Entry
+    new: bool
+
+
+def add_accepted(ledger: Ledger, run: str, name: str) -> Admitted:
+    """Take in a factor that a run of this workspace accepted; campaigns do so by themselves.
+
+    Parameters
+    ----------
+    run, name
+        RUN as everywhere; an id of its verdicts, or the start of one.
+
+    Raises
+    ------
+    LibraryRefused
+        The verdict is another: nothing that was not accepted may look accepted.
+    UnknownFactor
+        The run judged no such factor.
+    """
+    archive = Archive(ledger, named(ledger, run) if run == "latest" else ledger.run(run))
+    verdict = _verdict(archive, name)
+    if verdict.verdict != "accepted":
+        raise LibraryRefused(
+            f"The gate's word on {verdict.factor_id} is {verdict.verdict}, so it cannot stand among what was accepted.",
+            field="ID", got=verdict.verdict, allowed="accepted",
+            hint="A watched factor is proven by new days: alphaloom library watch --panel PANEL.",
+        )  # fmt: skip
+    evaluation, factor = archive.evaluations[verdict.factor_id], archive.expression(verdict.factor_id)
+    claim = archive.claims[verdict.factor_id]
+    row = LibraryRow(factor.id, evaluation.text, factor.canonical_text, claim.id, archive.run.id, evaluation.sheet)
+    new = bool(ledger.kept.record(rows=[row]))
+    return Admitted(entry_named(ledger, factor.id), new)
+
+
+def _verdict(archive: Archive, name: str) -> VerdictRow:
+    known = archive.verdicts
+    found = [name] if name in known else [each for each in known if name and each.startswith(name)]
+    if len(found) == 1:
+        return known[found[0]]
+    said = "begins several ids" if found else "is no factor that this run judged"
+    hint = f"Its verdicts are in the report of run {archive.run.id}."
+    raise UnknownFactor(f"{name!r} {said}.", field="ID", got=name, allowed=found[:5] or None, hint=hint)
+
+
+def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted:
+    """Take in a formula that nobody judged: it counts for originality and redundancy, and is proven never.
+
+    The gate takes it for known from then on, so that it cannot be accepted in this workspace later.
+
+    Raises
+    ------
+    LibraryRefused
+        It is on the watchlist: new days may prove it, which this would end.
+    """
+    same = [one for one in entries(ledger) if one.factor_id == expression.id]
+    if same and same[0].origin == WATCHLIST:
+        raise LibraryRefused(
+            f"{expression.id} is on the watchlist of run {same[0].run}: new days may prove it, and nothing else.",
+            field="EXPR", got=expression.text, allowed="a formula that no run has on its watchlist",
+            hint="alphaloom library watch --panel PANEL reads what new days say of it.",
+        )  # fmt: skip
+    if same:
+        return Admitted(same[0], False)
+    sheet = {"fields": sorted(expression.fields)}
+    row = LibraryRow(expression.id, expression.text, expression.canonical_text, "", "", sheet, BY_HAND)
+    standing = Standing(expression.id, "added", "live", "hand", "added by hand; nobody judged it", day)
+    ledger.kept.record(rows=[row], standings=[standing])
+    return Admitted(entry_named(ledger, expression.id), True)
+
+
+def retire(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
+    """Retire a factor of the library by hand; nothing of it is deleted, and it is watched no more.
+
+    Its formula stays known, so that a near copy of it is not original. It makes nothing redundant any more, unless the
+    settings say so: what says the same in another formula may be tried again.
+
+    Raises
+    ------
+    LibraryRefused
+        It is retired already, or stands on the watchlist; or there is no reason.
+    UnknownFactor
+        There is no such factor.
+    """
+    entry = entry_named(ledger, name)
+    if not reason.strip():
+        raise LibraryRefused("A retirement needs a reason.", field="--reason", got=reason, allowed="a few words")
+    if entry.origin == WATCHLIST:
+        raise LibraryRefused(f"{entry.factor_id} is on the watchlist, not in the library.", field="ID", got=name)
+    if entry.status == "retired":
+        last = entry.history[-1]
+        raise LibraryRefused(
+            f"{entry.factor_id} was retired on {last.day} by {last.by}: {last.reason}.", field="ID", got=name
+        )
+    key = f"hand {sum(each.by == 'hand' for each in entry.history) + 1}"
+    ledger.kept.record(standings=[Standing(entry.factor_id, key, "retired", "hand", reason.strip(), day)])
+    return entry_named(ledger, entry.factor_id)

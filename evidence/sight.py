@@ -1,0 +1,81 @@
+"""What a panel tells of one library factor on days that came after the panel on which it was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ledger import Sighting, Standing
+from .entries import Entry, Terms
+from .eprocess import quarter_days
+
+__all__ = ["AGREE", "Seen", "Sight", "unlike"]
+
+AGREE = 1e-3
+"""Largest difference between two readings of a day's RankIC that adjusted prices and rounding explain."""
+Unlike = tuple[str, float | None, float | None]
+"""A day, the RankIC that was seen on it, and the one that is told now."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that was seen of a factor on new days: days in order and the RankIC of each in the claimed direction."""
+
+    days: tuple[str, ...]
+    daily: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sightings: Sequence[Sighting], sign: int) -> Seen:
+        """Turn sightings, which are not signed, into a series."""
+        daily = [np.nan if one.rank_ic is None else sign * one.rank_ic for one in sightings]
+        return cls(tuple(one.day for one in sightings), np.asarray(daily, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a panel tells of one factor.
+
+    `unlike` are days seen before of which it tells something else; `lacking` says why it tells nothing.
+    """
+
+    entry: Entry
+    before: Sequence[Sighting]
+    new: Sequence[Sighting] = ()
+    unlike: Sequence[Unlike] = ()
+    lacking: str = ""
+    changes: Sequence[Standing] = ()
+
+    @property
+    def terms(self) -> Terms:
+        """Return how the factor was judged; it was, or it would not be watched."""
+        assert self.entry.terms is not None
+        return self.entry.terms
+
+    @cached_property
+    def seen(self) -> Seen:
+        """Return all days of the factor, old and new."""
+        return Seen.of([*self.before, *self.new], self.terms.sign)
+
+    def ended(self) -> range:
+        """Return the numbers of the quarters that end within the new days."""
+        length = quarter_days(self.terms.horizon_days)
+        return range(len(self.before) // length, len(self.seen.days) // length)
+
+
+def unlike(before: Sequence[Sighting], now: Mapping[str, float | None]) -> list[Unlike]:
+    """Return the days of which two readings differ, or which the later one skips."""
+    if not now:
+        return []
+    days = list(now)
+    inside = [one for one in before if days[0] <= one.day <= days[-1]]
+    return [(one.day, one.rank_ic, now.get(one.day)) for one in inside if not _agree(one.rank_ic, now.get(one.day))]
+
+
+def _agree(was: float | None, now: float | None) -> bool:
+    if was is None or now is None:
+        return was is now
+    return abs(was - now) <= AGREE

@@ -1,0 +1,181 @@
+"""The library on new days: each factor scored again, what decayed flagged, what earned it proven, all on the record.
+
+New is a day after the end of the panel on which a factor was judged, and after the sealed window of every data set of the
+workspace that shares names with the panel: no sealed day is ever read. A day counts once its label is complete, in order,
+and once: the first reading of it stands. A panel that tells other values of days that were seen is refused, or used for
+later days only, with a person's reason. What was looked at here counts against any selection window that is ever laid over
+the same days and names.
+
+What follows from it is for `standing.py`. Watching day by day, or once in three years, leaves the same record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import Engine, order_rows, row_rank_correlation
+from ..ledger import Ledger, Sighting, WindowKey
+from ..ledger.library import Pass
+from ..ledger.locks import held
+from ..market import Panel
+from .entries import BY_HAND, Entry, Terms, entries
+from .errors import PanelDisagrees
+from .exposures import BETA_DAYS, Exposures, measure_exposures, residual
+from .labels import forward_returns
+from .settings import EvidenceSettings
+from .sheet import tidy
+from .sight import AGREE, Sight, unlike
+from .standing import judge
+
+__all__ = ["Watch", "last_sealed_day", "watchable"]
+
+SHARED = 0.5
+"""Share of the names on which a factor was judged that a panel must have."""
+
+
+def watchable(entry: Entry) -> bool:
+    """Tell whether new days are looked at for a factor; one added by hand was never judged, and has no claim to test."""
+    return entry.status != "retired" and entry.origin != BY_HAND
+
+
+def last_sealed_day(ledger: Ledger, names: Sequence[str]) -> str:
+    """Return the last day of all windows that were fixed on any of these names, or nothing."""
+    own = frozenset(names)
+    return max((each.sealed_end for each in ledger.boundaries() if not own.isdisjoint(each.names)), default="")
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Looks at the library and the watchlist of a workspace on one panel."""
+
+    ledger: Ledger
+    panel: Panel
+    dataset: str
+    settings: EvidenceSettings
+    _labels: dict[tuple[int, str], NDArray[np.float64]] = field(default_factory=dict, repr=False)
+
+    def run(self, revised: str = "") -> list[Sight]:
+        """Score what is new, record it, and record what it changes; return one look for each factor that is watched.
+
+        Parameters
+        ----------
+        revised
+            A person's reason to go on with a panel that tells other values of days that were seen.
+
+        Raises
+        ------
+        PanelDisagrees
+            The panel tells other values of days that were seen, and no reason was given; nothing is recorded.
+        """
+        with held(self.ledger.workspace / "library.lock", "library"):
+            looks = [self._look(entry) for entry in entries(self.ledger) if watchable(entry)]
+            self._refuse(looks, revised)
+            found = judge(looks, self.ledger, self._engine, self.settings)
+            passes = [self._pass(look, revised) for look in found.sights if look.new]
+            standings = [standing for look in found.sights for standing in look.changes]
+            self.ledger.kept.record(rows=found.rows, standings=standings, passes=passes)
+        return list(found.sights)
+
+    # Reading the panel.
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(self.panel)
+
+    @cached_property
+    def _exposures(self) -> Exposures:
+        return measure_exposures(self.panel)
+
+    @cached_property
+    def _closed(self) -> str:
+        """Return the last day that no factor may be watched on."""
+        return last_sealed_day(self.ledger, self.panel.symbols)
+
+    def _after(self, day: str) -> int:
+        """Return the first row after a day."""
+        return int(np.searchsorted(self.panel.dates, np.datetime64(day, "D"), side="right"))
+
+    def _label(self, terms: Terms) -> NDArray[np.float64]:
+        """Return the label of the days that are open to the watch, NaN before. `[T, N]`."""
+        key = (terms.horizon_days, terms.returns)
+        if key not in self._labels:
+            label = forward_returns(self.panel, terms.horizon_days)
+            label[: self._after(self._closed) if self._closed else 0] = np.nan
+            self._labels[key] = residual(np.log1p(label), self._exposures) if terms.returns == "residual" else label
+        return self._labels[key]
+
+    def _look(self, entry: Entry) -> Sight:
+        """Read one factor's new days, and those that were seen before."""
+        before = self.ledger.kept.sightings(entry.factor_id)
+        lacking = self._obstacle(entry)
+        if lacking or entry.terms is None:
+            return Sight(entry, before, lacking=lacking)
+        last = before[-1].day if before else ""
+        first = self._after(max(entry.terms.judged_to, self._closed))
+        stop = max(self.panel.days - entry.terms.horizon_days - 1, 0)
+        fresh = max(first, self._after(last)) if last else first
+        lead = entry.expression.warmup + BETA_DAYS
+        if fresh < stop and fresh < lead:
+            said = f"the panel begins on {self.panel.dates[0]}; {lead} days must come before the first new one"
+            return Sight(entry, before, lacking=said)
+        if first >= stop:
+            since = max(entry.terms.judged_to, self._closed)
+            return Sight(entry, before, lacking=f"no complete new day: days count after {since}")
+        daily = self._daily(entry, entry.terms, slice(max(first, lead), stop))
+        new = [Sighting(entry.factor_id, day, value) for day, value in daily.items() if day > last]
+        return Sight(entry, before, new, unlike(before, daily))
+
+    def _obstacle(self, entry: Entry) -> str:
+        """Return why this panel cannot tell of a factor, or nothing."""
+        if entry.terms is None:
+            return entry.lacking
+        absent = sorted(set(entry.fields) - set(self.panel.fields))
+        if absent:
+            return f"the panel has no column {', '.join(absent)}"
+        judged = set(entry.terms.names)
+        shared = len(judged & set(self.panel.symbols))
+        if shared < SHARED * len(judged):
+            return f"the panel has {shared} of the {len(judged)} names on which it was judged: another market"
+        return ""
+
+    def _daily(self, entry: Entry, terms: Terms, rows: slice) -> dict[str, float | None]:
+        """Return the RankIC of some days, as written, None where it is undefined."""
+        values = np.ascontiguousarray(self._engine.evaluate([entry.expression])[0][rows])
+        daily = row_rank_correlation(values, order_rows(np.ascontiguousarray(self._label(terms)[rows])))
+        return {str(day): tidy(value) for day, value in zip(self.panel.dates[rows], daily, strict=True)}
+
+    def _refuse(self, looks: Sequence[Sight], revised: str) -> None:
+        """Refuse a panel that tells something else of days that were seen, unless a person says why."""
+        wrong = [look for look in looks if look.unlike]
+        if not wrong or revised:
+            return
+        worst = max(wrong, key=lambda look: len(look.unlike))
+        day, was, now = worst.unlike[0]
+        raise PanelDisagrees(
+            f"The panel tells something else of {len(worst.unlike)} of {len(worst.before)} days that were seen before of "
+            f"{worst.entry.factor_id}: on {day} its RankIC was {_told(was)} and would be {_told(now)}. Nothing was recorded.",
+            field="--panel",
+            got=self.panel.digest[:12],
+            allowed=f"the days that were seen, with RankICs equal to {AGREE}",
+            hint='Give the file that was watched before with days added, or say --revised "why": what was seen stays, and '
+            "only later days are read from this panel.",
+        )
+
+    def _pass(self, look: Sight, revised: str) -> Pass:
+        """Return the record of a look."""
+        days = [one.day for one in look.new]
+        window = WindowKey(self.dataset, days[0], days[-1], self.panel.symbols)
+        about: dict[str, Any] = {"panel": self.panel.digest, "days": len(days)}
+        if look.unlike:
+            about |= {"revised": revised, "unlike": len(look.unlike)}
+        return Pass(look.entry.factor_id, window, look.new, about)
+
+
+def _told(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:+.4f}"

@@ -1,0 +1,82 @@
+"""The library of a workspace: which factors it keeps, what became of each, and what was seen of them on new days."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .database import Database
+from .digest import canonical_json
+from .records import JsonObject, LibraryRow, Sighting, Standing, WindowKey
+from .register import Register
+from .windows import COLUMNS, NameLists
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one look over new days brought of one factor: its days in order, and the window and panel they are of."""
+
+    factor_id: str
+    window: WindowKey
+    sightings: Sequence[Sighting]
+    about: JsonObject
+
+
+class Library:
+    """Keeps the factors, their standings and their sightings; all append-only, each write whole or not at all."""
+
+    def __init__(self, database: Database, now: Callable[[], str]) -> None:
+        self._database = database
+        self._now = now
+        self._names = NameLists()
+        self._rows = Register(database, "library", LibraryRow, now)
+        self._standings = Register(database, "standings", Standing, now)
+        self._sightings = Register(database, "sightings", Sighting, now)
+
+    def rows(self) -> list[LibraryRow]:
+        """Return every factor that the library keeps, retired ones too, by id."""
+        return self._rows.find("TRUE")
+
+    def add(self, row: LibraryRow) -> bool:
+        """Add a factor; one that is there stays as it is."""
+        return self._rows.add(row, strict=False)
+
+    def standings(self, factor_id: str | None = None) -> list[Standing]:
+        """Return what became of one factor or of all, oldest first."""
+        if factor_id is None:
+            return self._standings.find("TRUE", order="seq")
+        return self._standings.find("factor_id = ?", factor_id, order="seq")
+
+    def sightings(self, factor_id: str) -> list[Sighting]:
+        """Return what was seen of a factor on new days, by day."""
+        return self._sightings.find("factor_id = ?", factor_id)
+
+    def record(
+        self, *, rows: Sequence[LibraryRow] = (), standings: Sequence[Standing] = (), passes: Sequence[Pass] = ()
+    ) -> int:
+        """Write factors, standings and looks in one transaction; return how many factors are new.
+
+        What is there under the same key stays: a day that was seen is not seen again.
+        """
+        with self._database.write() as connection:
+            for each in passes:
+                self._look(connection, each)
+            new = sum(self._rows.put(connection, row) for row in rows)
+            for standing in standings:
+                self._standings.put(connection, standing)
+        return new
+
+    def _look(self, connection: sqlite3.Connection, each: Pass) -> None:
+        """Write the days of one factor that are new, and count the look."""
+        if sum(self._sightings.put(connection, sighting) for sighting in each.sightings):
+            window = self._names.columns(connection, each.window)
+            connection.execute(_ADD_WATCH, (each.factor_id, *window, self._now(), canonical_json(each.about)))
+
+    def watched(self, window: WindowKey) -> int:
+        """Count the factors that were looked at on new days which share a day and a name with a window."""
+        with self._database.read() as connection:
+            return len(self._names.subjects(connection, "watches", window))
+
+
+_ADD_WATCH = f"INSERT INTO watches (subject, {COLUMNS}, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)"

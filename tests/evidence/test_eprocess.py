@@ -1,0 +1,136 @@
+"""A capital that bets on RankIC: what it may never do by luck, what it does with an edge, and what it must not know."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from alphaloom.evidence.eprocess import (
+    REACH,
+    SHARES,
+    capital,
+    detector,
+    e_lond_threshold,
+    quarter_days,
+    quarters,
+)
+
+Series = NDArray[np.float64]
+DEVIATION, HORIZON = 0.08, 5
+
+
+def overlapping(seed: int, reps: int, days: int, horizon: int = HORIZON, fast: float = 0.0) -> Series:
+    """Return the daily RankIC of worthless factors under labels that overlap; `fast` is the share that is new each day."""
+    rng = np.random.default_rng(seed)
+    shocks = rng.standard_normal((reps, days + horizon))
+    slow = sum(shocks[:, lag : lag + days] for lag in range(horizon)) / math.sqrt(horizon)
+    own = rng.standard_normal((reps, days))
+    series: Series = DEVIATION * (math.sqrt(1 - fast) * slow + math.sqrt(fast) * own)
+    return series
+
+
+def capitals(series: Series, horizon: int = HORIZON) -> Series:
+    return np.array([capital(quarters(one, 0.0, DEVIATION, horizon)) for one in series])
+
+
+@pytest.mark.parametrize(("horizon", "fast"), [(5, 0.0), (5, 0.8), (1, 0.0), (20, 0.0)])
+def test_without_an_edge_the_capital_reaches_20_at_most_once_in_twenty(horizon: int, fast: float) -> None:
+    ever = capitals(overlapping(3, 1500, 1260, horizon, fast), horizon).max(axis=1) >= 20
+    assert ever.mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 1500)
+
+
+def test_stopping_with_all_that_is_known_at_the_end_of_a_quarter_wins_nothing() -> None:
+    """Stops at the first quarter whose last days went well: nothing that was bet on is open then."""
+    series = overlapping(4, 4000, 63 * 6)
+    grown = capitals(series)
+    ends = [63 * (k + 1) for k in range(6)]
+    well = np.array([[one[end - HORIZON : end].mean() < 0 for end in ends] for one in series])
+    stopped = np.where(well.any(axis=1), well.argmax(axis=1), 5)
+    won = grown[np.arange(len(grown)), stopped]
+    assert won.mean() <= 1 + 3 * won.std() / math.sqrt(len(won))
+
+
+@pytest.mark.parametrize(("mean", "most"), [(0.03, 630), (0.05, 315)])
+def test_an_edge_is_proven_in_the_days_that_are_stated(mean: float, most: int) -> None:
+    grown = capitals(overlapping(5, 200, 2520) + mean) >= 100
+    days = np.where(grown.any(axis=1), (grown.argmax(axis=1) + 1) * 63, np.inf)
+    assert np.median(days) <= most
+
+
+def obvious(daily: Series, bar: float, horizon: int) -> list[float]:
+    """Play it bet by bet."""
+    length, found, wealth = quarter_days(horizon), [], [1.0] * len(SHARES)
+    for quarter in range(len(daily) // length):
+        for player, share in enumerate(SHARES):
+            accounts = [wealth[player] / (horizon + 1)] * (horizon + 1)
+            for day in range(length - horizon):
+                value = daily[quarter * length + day]
+                won = 0.0 if math.isnan(value) else max(-1.0, min(1.0, (value - bar) / (REACH * DEVIATION)))
+                accounts[day % (horizon + 1)] *= 1 + share * won
+            wealth[player] = sum(accounts)
+        found.append(sum(wealth) / len(wealth))
+    return found
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 5, 20]), st.floats(-0.05, 0.05))
+@settings(max_examples=20, deadline=None)
+def test_it_is_what_playing_bet_by_bet_gives(seed: int, horizon: int, bar: float) -> None:
+    daily = overlapping(seed, 1, 300, horizon)[0]
+    daily[::17] = np.nan
+    assert capital(quarters(daily, bar, DEVIATION, horizon)) == pytest.approx(obvious(daily, bar, horizon))
+
+
+def test_later_days_and_the_open_days_of_a_quarter_change_nothing() -> None:
+    daily = overlapping(6, 1, 200)[0]
+    known = quarters(daily, 0.0, DEVIATION, HORIZON)
+    assert np.array_equal(quarters(daily[:130], 0.0, DEVIATION, HORIZON), known[:, :2])
+    daily[63 - HORIZON : 63] = 1.0
+    assert np.array_equal(quarters(daily, 0.0, DEVIATION, HORIZON), known)
+    daily[63 - HORIZON - 1] = 1.0
+    assert not np.array_equal(quarters(daily, 0.0, DEVIATION, HORIZON), known)
+
+
+def test_nothing_ruins_the_capital() -> None:
+    worst = quarters(np.full(630, -1.0), 0.0, DEVIATION, HORIZON)
+    assert (worst > 0).all()
+    assert capital(worst)[-1] < 0.01
+
+
+def test_the_detector_forgets_good_years() -> None:
+    daily = np.concatenate([np.full(630, -0.02), np.full(630, 0.02)])
+    factors = quarters(daily, 0.0, DEVIATION, HORIZON)
+    assert detector(factors)[-1] > 10 * capital(factors)[-1]
+    assert detector(factors)[:10].max() <= 1
+
+
+def test_the_thresholds_are_those_of_e_lond() -> None:
+    from online_fdr.e_values.sequential import ELond
+
+    class Shares:
+        def calc_gamma(self, index: int) -> float:
+            return 1 / (index * (index + 1))
+
+    other, promoted = ELond(0.05, gamma_seq=cast("Any", Shares())), 0
+    for place, e_value in enumerate([50.0, 55.0, 100.0, 500.0, 90.0, 1000.0], start=1):
+        mine = e_value >= e_lond_threshold(place, promoted, 0.05)
+        assert other.test_one(e_value) == mine
+        promoted += mine
+    assert promoted == 3
+    assert math.fsum(1 / (place * (place + 1)) for place in range(1, 10**5)) < 1
+
+
+@pytest.mark.parametrize(("place", "promoted"), [(0, 0), (1, -1)])
+def test_a_place_that_cannot_be_is_refused(place: int, promoted: int) -> None:
+    with pytest.raises(ValueError, match="place must be at least 1"):
+        e_lond_threshold(place, promoted, 0.05)
+
+
+def test_a_deviation_of_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="deviation must be above 0"):
+        quarters(np.zeros(63), 0.0, 0.0, 5)
