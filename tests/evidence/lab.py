@@ -82,7 +82,7 @@ class Lab:
     ) -> Lab:
         set_up = Bench.set_up(panel, ledger, settings, "small")
         bench = Bench(engine(panel), scorer(panel, settings), set_up.windows, ledger)
-        rules = {"evidence": settings.model_dump(mode="json")}
+        rules = {"evidence": settings.model_dump(mode="json", include={"horizon_days", "returns"})}
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
         ledger.start_run(Run(run, config, 1, "small", clock().isoformat()))
         return cls(ledger, bench.evaluator(run, budget or Budget(evaluations=100, trials=10)))
