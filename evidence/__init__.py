@@ -7,9 +7,10 @@ from .bench import Bench
 from .closing import Closing, close, write_closing
 from .dossier import Dossier
 from .errors import EvidenceError
-from .evaluator import Budget, Evaluator, Proposal
+from .evaluator import Budget, Evaluator
 from .originality import nearest
 from .progress import Meter, Progress
+from .proposal import Proposal
 from .recall import recall_facts
 from .redundancy import rank_correlation
 from .result import CampaignResult, named

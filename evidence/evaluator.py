@@ -28,6 +28,7 @@ from .incremental import Beside
 from .levels import Levels
 from .look import daily_sharpes
 from .originality import Catalogue, Holdings, Known, nearest, published
+from .proposal import SET, Proposal, kept_name
 from .redundancy import LibraryValues
 from .score import Scorer
 from .settings import EvidenceSettings
@@ -38,7 +39,6 @@ from .windows import Windows
 
 Values = NDArray[np.float32]
 MOST_MEMBERS = 10
-SET = "set-"
 
 
 class Budget(BaseModel):
@@ -48,18 +48,6 @@ class Budget(BaseModel):
 
     evaluations: int = Field(default=240, ge=1, description="factors scored on the search window")
     trials: int = Field(default=10, ge=0, description="looks at the selection window")
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """A formula that somebody proposes, with the hypothesis it is meant to test.
-
-    `key` orders attempts within a run; the same key twice is the same attempt.
-    """
-
-    text: str
-    claim: Claim
-    key: str
 
 
 @dataclass(frozen=True)
@@ -184,19 +172,15 @@ class Evaluator:
         Raises
         ------
         EvidenceError
-            The hypothesis bears a name that is kept for sets.
+            The hypothesis bears a name that is kept for sets, or its id or the key was used for something else.
         """
         if proposal.claim.id.startswith(SET):  # a set's score is not counted against the budget of evaluations
-            raise EvidenceError(
-                f"A hypothesis may not be called {proposal.claim.id[:100]!r}.",
-                field="hypothesis.id",
-                got=proposal.claim.id[:100],
-                allowed=f"an id that does not begin with {SET!r}",
-            )
+            raise kept_name(proposal.claim.id)
         with self.turn:
             return self._propose(proposal)
 
     def _propose(self, proposal: Proposal) -> dict[str, Any]:
+        proposal.refuse_retold(self.ledger, self.run)
         self.ledger.record_event(self.run, "claim", proposal.claim.id, proposal.claim.record())
         try:
             expression = self.read(proposal.text)

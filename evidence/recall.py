@@ -22,7 +22,7 @@ def recall_facts(evaluator: Evaluator, limit: int) -> dict[str, Any]:
     return {
         "factors": factors[:limit],
         "hypotheses": _hypotheses(claims.values(), factors),
-        "library": [{"id": row.factor_id, "text": row.canonical} for row in evaluator.ledger.library()],
+        "library": [{"id": row.factor_id, "text": row.canonical} for row in evaluator.library()],
         "operators": [_operator(name) for name in sorted(OPERATORS)],
         "fields": sorted(evaluator.panel.fields),
         "groups": sorted(evaluator.panel.groups),

@@ -50,8 +50,11 @@ class Survivorship:
 
     @cached_property
     def suspected(self) -> bool:
-        """Tell whether the panel looks like a list of survivors."""
-        return survivorship(Moves(self.panel)) is not None
+        """Tell whether the panel looks like a list of survivors, from its days up to the end of the window.
+
+        Who leaves later must not be known there: agents read this doubt on the sheets of search.
+        """
+        return survivorship(Moves(self.panel.rows(0, self.window.stop))) is not None
 
     @cached_property
     def size_effect(self) -> NeweyWest:

@@ -115,7 +115,9 @@ def refusal(path: Path, error: Exception) -> WorkspaceError:
     said = str(error).lower()
     for marks, message, hint in _REFUSALS:
         if any(mark in said for mark in marks):
-            return WorkspaceError(message.format(path=path), field="workspace", hint=hint)
+            told = WorkspaceError(message.format(path=path), field="workspace", hint=hint)
+            told.placeless = message.format(path="the workspace")
+            return told
     if isinstance(error, sqlite3.ProgrammingError):
         return WorkspaceError(f"the ledger {path} is closed or misused: {error}", field="workspace")
     return WorkspaceError(f"cannot use {path}: {error}", field="workspace", hint=_ELSEWHERE)

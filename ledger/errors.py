@@ -116,9 +116,10 @@ class LedgerError(AlphaloomError):
 
 
 class WorkspaceError(LedgerError):
-    """The workspace folder cannot be used."""
+    """The workspace folder cannot be used; `placeless` says it to those who need not know where it is."""
 
     code = "workspace"
+    placeless = "the workspace cannot be used"
 
 
 class RunLocked(LedgerError):

@@ -139,6 +139,10 @@ class Ledger:
         """Record a proposal."""
         return self._attempts.add(attempt)
 
+    def attempt(self, run: str, key: str) -> Attempt | None:
+        """Return the attempt of a run with this key, or None."""
+        return self._attempts.get(run, key)
+
     def attempts(self, run: str) -> list[Attempt]:
         """Return the attempts of a run, by key."""
         return self._attempts.find("run = ?", run)
@@ -252,6 +256,10 @@ class Ledger:
     def record_event(self, run: str, kind: str, key: str, body: Any) -> bool:
         """Record a hypothesis, a critique, a risk decision, a warning: any JSON under a kind and a key."""
         return self._events.add(Event(run, kind, key, body))
+
+    def event(self, run: str, kind: str, key: str) -> Event | None:
+        """Return the event of a run under a kind and a key, or None."""
+        return self._events.get(run, kind, key)
 
     def events(self, run: str, kind: str | None = None) -> list[Event]:
         """Return the events of a run, of one kind or of all, by kind and key."""

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..evidence import Claim, Evaluator, Proposal
+from ..ledger import canonical_json
 from .answers import tool
 from .market import READ_ONLY
 from .server import ToolServer
@@ -16,6 +17,7 @@ from .server import ToolServer
 RECORDS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
 FactorId = Annotated[str, Field(pattern=r"^f[0-9a-f]{16}$", description="the id that score_factor answered with")]
 Key = Annotated[str, Field(min_length=1, max_length=200, description="names this call; the same key is the same call")]
+MOST_EXTRA = 20_000
 
 
 class Hypothesis(BaseModel):
@@ -28,7 +30,17 @@ class Hypothesis(BaseModel):
     statement: str = Field(min_length=1, max_length=2000)
     direction: Literal[1, -1] = Field(description="1: a higher factor means a higher return")
     horizon_days: int = Field(ge=1, le=250)
-    fields: list[str] = Field(max_length=20)
+    fields: list[Annotated[str, Field(max_length=100)]] = Field(max_length=20)
+
+    @model_validator(mode="after")
+    def _can_be_kept(self) -> Hypothesis:
+        try:
+            size = len(canonical_json(self.model_extra or {}).encode())
+        except (TypeError, ValueError, RecursionError):
+            raise ValueError("its further keys must hold plain JSON, without NaN") from None
+        if size > MOST_EXTRA:
+            raise ValueError(f"its further keys must hold at most {MOST_EXTRA} bytes")
+        return self
 
 
 def evaluation_server(evaluator: Evaluator) -> MCPServer:

@@ -7,9 +7,12 @@ from typing import Annotated, Any
 import numpy as np
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
+from numpy.typing import NDArray
 from pydantic import Field
 
 from ..evidence import Evaluator, tidy
+from ..evidence.levels import adjusted_fields
+from ..market.panel import UNKNOWN_GROUP
 from .answers import tool
 from .errors import UnknownField
 from .server import ToolServer
@@ -71,11 +74,37 @@ def market_server(evaluator: Evaluator) -> MCPServer:
         name, window, names = _field(evaluator, field), evaluator.windows.search, _names(evaluator)[:MOST_NAMES]
         block = window.cut(evaluator.panel.fields[name])[-rows:, names]
         dates = [str(day) for day in evaluator.panel.dates[window.stop - block.shape[0] : window.stop]]
-        values = [[tidy(value) for value in row] for row in block]
+        scale, said = _as_known(evaluator, name)
+        values = [[tidy(value) for value in row] for row in block * scale[names]]
         symbols = [evaluator.panel.symbols[place] for place in names]
-        return {"field": name, "dates": dates, "symbols": symbols, "values": values}
+        return {"field": name, "dates": dates, "symbols": symbols, "values": values, **said}
 
     return server
+
+
+def _as_known(evaluator: Evaluator, name: str) -> tuple[NDArray[np.float64], dict[str, str]]:
+    """Return what turns a field `[T, N]` into levels as they were known when the search window ended, and what to say.
+
+    Adjusted backwards, the level of a price is the quoted one times every later split and dividend. Scaled to the quoted
+    close of the last search day, or to 100 where none is there, it tells of none that came after.
+    """
+    panel, window = evaluator.panel, evaluator.windows.search
+    known = panel.rows(window.start, window.stop)
+    own = name.startswith("adj")
+    if not panel.back_adjusted or not (own or name in adjusted_fields(known)):
+        return np.ones(panel.names), {}
+    last = _last(known.fields[name] if own else known.fields["close"])
+    quoted = known.fields.get("close_raw")
+    base = np.ones(panel.names) if own else _last(quoted) if quoted is not None else np.full(panel.names, 100.0)
+    to = "1" if own else "the quoted close" if quoted is not None else "100"
+    return base / last, {"scaled": f"each name to {to} at the end of the search window"}
+
+
+def _last(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the last known value of each name `[N]`, NaN without any."""
+    seen = ~np.isnan(values)
+    row = values.shape[0] - 1 - seen[::-1].argmax(axis=0)
+    return np.where(seen.any(axis=0), values[row, np.arange(values.shape[1])], np.nan).astype(np.float64)
 
 
 def _names(evaluator: Evaluator) -> list[int]:
@@ -106,4 +135,9 @@ def _fields(evaluator: Evaluator, query: str) -> list[dict[str, str]]:
 
 
 def _groups(evaluator: Evaluator) -> list[dict[str, Any]]:
-    return [{"name": name, "labels": list(labels)} for name, labels in sorted(evaluator.panel.group_labels.items())]
+    """Return the groupings with the labels that a name of the search window bears."""
+    panel, names = evaluator.panel, _names(evaluator)
+    seen = {
+        name: sorted({int(code) for code in codes[names]} - {UNKNOWN_GROUP}) for name, codes in panel.groups.items()
+    }
+    return [{"name": name, "labels": [panel.group_labels[name][code] for code in seen[name]]} for name in sorted(seen)]

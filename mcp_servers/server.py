@@ -83,7 +83,12 @@ def _allowed(error: Mapping[str, Any]) -> str:
     """Return what pydantic says should be, without naming its own types."""
     if error["type"] == "missing":
         return "must be given"
-    plain = str(error["msg"]).partition(", unable to parse")[0].replace(" after validation", "")
+    plain = (
+        str(error["msg"])
+        .partition(", unable to parse")[0]
+        .replace(" after validation", "")
+        .removeprefix("Value error, ")
+    )
     return re.sub(r"^\w+ should ", "must ", plain)
 
 

@@ -49,14 +49,14 @@ def test_a_factor_that_does_not_is_not(formula: str) -> None:
 
 
 def test_the_doubt_reads_no_day_after_its_window() -> None:
-    panel = survivors(market())
-    blind = panel.rows(0, panel.days // 2)
+    panel = survivors(market(days=560))
+    blind = panel.rows(0, int(panel.days * 0.7))
     values = Engine(panel).evaluate(["log(cap)"])[0]
     said = [
-        Survivorship(each, whole(panel, 0.5), measure_exposures(each).size, 5).size_effect for each in (panel, blind)
+        Survivorship(each, whole(panel, 0.7), measure_exposures(each).size, 5).size_effect for each in (panel, blind)
     ]
     assert said[0] == said[1]
-    assert Survivorship(panel, whole(panel, 0.5), measure_exposures(panel).size, 5).objection(values)
+    assert Survivorship(panel, whole(panel, 0.7), measure_exposures(panel).size, 5).objection(values)
 
 
 def test_the_doubt_is_on_the_sheet() -> None:

@@ -1,0 +1,57 @@
+"""What somebody proposes to be scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ledger import Ledger, canonical_json
+from .alignment import Claim
+from .errors import EvidenceError
+
+SET = "set-"
+"""Begins the id of a set's hypothesis."""
+LONGEST = 100
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A formula that somebody proposes, with the hypothesis it is meant to test.
+
+    `key` orders attempts within a run; the same key twice is the same attempt.
+    """
+
+    text: str
+    claim: Claim
+    key: str
+
+    def refuse_retold(self, ledger: Ledger, run: str) -> None:
+        """Refuse a key or a hypothesis that already stands for something else, before anything is written or scored.
+
+        Raises
+        ------
+        EvidenceError
+            The key is taken by another formula, or the hypothesis was told otherwise.
+        """
+        attempt = ledger.attempt(run, self.key)
+        if attempt and (attempt.text, attempt.hypothesis) != (self.text, self.claim.id):
+            raise EvidenceError(
+                "This key names an attempt at another formula or hypothesis.", field="key", got=self.key[:LONGEST],
+                allowed="a new key, or the same formula and hypothesis", hint="Give every new attempt a key of its own.",
+            )  # fmt: skip
+        claim = ledger.event(run, "claim", self.claim.id)
+        if claim and canonical_json(claim.body) != canonical_json(self.claim.record()):
+            raise EvidenceError(
+                f"The hypothesis {self.claim.id[:LONGEST]!r} was told otherwise before.", field="hypothesis",
+                got=self.claim.id[:LONGEST], allowed="the same words for the same id",
+                hint="Give a changed hypothesis an id of its own.",
+            )  # fmt: skip
+
+
+def kept_name(name: str) -> EvidenceError:
+    """Return the error of a hypothesis with a name that is kept for sets."""
+    return EvidenceError(
+        f"A hypothesis may not be called {name[:LONGEST]!r}.",
+        field="hypothesis.id",
+        got=name[:LONGEST],
+        allowed=f"an id that does not begin with {SET!r}",
+    )

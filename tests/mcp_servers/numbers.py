@@ -1,0 +1,45 @@
+"""Numbers that must not be told, and whether a text tells one, however it is rounded."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)")
+MOST_DIGITS = 6
+Sign = tuple[int, str]
+"""How many significant digits a number is given with, and the number in one spelling: `(4, "1.234e-05")`."""
+
+
+def floats(value: Any) -> Iterator[float]:
+    """Yield every number of a JSON value that has a fraction: counts tell little and stand everywhere."""
+    if isinstance(value, Mapping):
+        for each in value.values():
+            yield from floats(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from floats(each)
+    elif isinstance(value, float) and math.isfinite(value) and value != round(value):
+        yield value
+
+
+def sign(value: float, digits: int) -> Sign:
+    return digits, f"{abs(value):.{digits - 1}e}"
+
+
+def signs(values: Iterable[float], fewest: int) -> set[Sign]:
+    """Return what numbers look like when they are told: as they are and in percent, from so many digits up to six."""
+    both = [shown for value in values for shown in (value, 100.0 * value)]
+    return {sign(value, digits) for value in both for digits in range(fewest, MOST_DIGITS + 1)}
+
+
+def told(text: str, fewest: int) -> set[Sign]:
+    """Return the numbers of a text that are given with so many digits or more; more than six are read as six."""
+    found = set()
+    for match in NUMBER.finditer(text):
+        digits = len(re.split("[eE]", match.group())[0].lstrip("-0.").replace(".", ""))
+        if digits >= fewest:
+            found.add(sign(float(match.group()), min(digits, MOST_DIGITS)))
+    return found

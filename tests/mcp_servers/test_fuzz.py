@@ -1,0 +1,201 @@
+"""Whatever a tool is called with: a plain answer or a plain refusal, no number of later days, nothing half-written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alphaloom.evidence import Budget, Evaluator
+from alphaloom.ledger import Ledger
+from alphaloom.mcp_servers import SERVERS, build_server, open_sessions
+
+from ..evidence.lab import SMALL, Lab, market, read
+from .numbers import floats, sign, signs, told
+
+ROOT = Path(__file__).resolve().parents[2]
+FEWEST = 5
+"""Digits of a number that is looked for: a panel has thousands of numbers, and of four digits many agree by chance."""
+JUNK = ("rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)", "rank(ts_argmax(volume, 12)) - rank(low)")
+WINDOWS = ("selection", "sealed", "search", "embargo", "2031-12-31", "latest", "run", "trials", "outcomes")
+TEXTS = (
+    "", " ", "close", "rank(close)", "-rank(open)", "close + volume", "delay(close, -5)", "ts_mean(close, 1e9)", "((((", "🜁",
+    "'; DROP TABLE trials; --", "../../../etc/passwd", "/etc/shadow", "\x00", "\ud800", "ts_kurt(high / low, 25)", "x" * 3000,
+    "NaN", "1e400", "-1", "rank(" * 400, "__import__('os').system('id')", "{{7*7}}", "selection.close", "close\n\nsealed", *JUNK,
+)  # fmt: skip
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**30), 10**30), st.integers(-2, 120), st.floats(), st.binary(max_size=4).map(repr),
+    st.sampled_from(TEXTS), st.sampled_from(WINDOWS), st.text(max_size=30),
+)  # fmt: skip
+NESTED = st.recursive(
+    ODD,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+ARGUMENTS = {
+    "market.search_fields": ("query",),
+    "market.describe_universe": (),
+    "market.preview_panel": ("field", "rows"),
+    "factors.check_factor": ("text", "dialect"),
+    "factors.explain_factor": ("text", "dialect"),
+    "factors.find_similar": ("text", "top"),
+    "factors.recall": ("limit",),
+    "evaluation.score_factor": ("text", "hypothesis", "key"),
+    "evaluation.submit_to_gate": ("ids", "key"),
+    "evaluation.submit_set": ("members", "key"),
+    "evaluation.budget": (),
+}
+SOUND: dict[str, st.SearchStrategy[Any]] = {
+    "field": st.sampled_from(["close", "volume", "open", "cap", "returns"]),
+    "rows": st.integers(1, 20),
+    "text": st.sampled_from([*JUNK, *TEXTS]),
+    "query": st.sampled_from(["", "price", *TEXTS]),
+    "dialect": st.sampled_from(["alphaloom", "qlib", "worldquant"]),
+    "key": st.sampled_from(["a", "b", "c", "run", "\x00", "'; DROP TABLE trials; --", "../../x"]),
+    "limit": st.integers(1, 100),
+    "top": st.integers(1, 20),
+}
+ONCE_IN_TEN = st.sampled_from([False] * 9 + [True])
+STRANGE = ("window", "start", "end", "as_of", "day", "run", "ledger", "__class__", "selection", "limit", "panel")
+
+
+@st.composite
+def calls(draw: st.DrawFn, ids: list[str]) -> tuple[str, dict[str, Any]]:
+    """Draw a tool and arguments of which some are sound, some odd, some missing, and some not the tool's."""
+    name = draw(st.sampled_from(sorted(ARGUMENTS)))
+    given: dict[str, Any] = {}
+    for argument in ARGUMENTS[name]:
+        if argument in {"ids", "members"}:
+            sound: st.SearchStrategy[Any] = st.lists(
+                st.sampled_from([*ids, *ids, "f" + "0" * 16]), min_size=1, max_size=4
+            )
+        elif argument == "hypothesis":
+            sound = hypotheses()
+        else:
+            sound = SOUND.get(argument, ODD)
+        if draw(ONCE_IN_TEN) and argument not in {"rows", "dialect"}:
+            continue
+        given[argument] = draw(NESTED if draw(ONCE_IN_TEN) else sound)
+    if draw(ONCE_IN_TEN):
+        given[draw(st.sampled_from(STRANGE))] = draw(NESTED)
+    return name, given
+
+
+@st.composite
+def hypotheses(draw: st.DrawFn) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "id": draw(st.sampled_from(["h1", "h2", "set-x"])),
+        "mechanism": "control",
+        "statement": draw(st.sampled_from(["one", "other"])),
+        "direction": draw(st.sampled_from([1, -1])),
+        "horizon_days": 5,
+        "fields": ["high", "low", "open", "volume"],
+    }
+    if draw(ONCE_IN_TEN):
+        said[draw(st.sampled_from([*said, "detail", "window"]))] = draw(NESTED)
+    return said
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, Evaluator, list[str]]]:
+    """Return a run in which factors were judged already, so that there is something to be told."""
+    with read(tmp_path_factory.mktemp("fuzz") / "workspace") as ledger:
+        lab = Lab.open(ledger, "run", market(), SMALL, Budget(evaluations=30, trials=8))
+        ids = [lab.scored(text) for text in JUNK]
+        lab.evaluator.submit(ids[:2])
+        yield ledger, lab.evaluator, ids
+
+
+def later(evaluator: Evaluator) -> set[Any]:
+    """Return what the numbers of later days look like: the panel's own, and what was seen and decided on selection."""
+    panel, stop = evaluator.panel, evaluator.windows.search.stop
+    known = {
+        sign(value, digits) for digits in (5, 6) for name in panel.fields for value in finite(panel.fields[name][:stop])
+    }
+    seen = [floats(trial.outcome) for trial in evaluator.ledger.trials()]
+    looked = signs((value for each in seen for value in each), FEWEST)
+    days = {
+        sign(value, digits) for digits in (5, 6) for name in panel.fields for value in finite(panel.fields[name][stop:])
+    }
+    return looked | (days - known)
+
+
+def finite(values: np.ndarray[Any, Any]) -> list[float]:
+    return [float(value) for value in values.ravel() if math.isfinite(value)]
+
+
+def half_written(ledger: Ledger, evaluator: Evaluator) -> list[str]:
+    """Return what a call began and did not end: a score without an attempt, an open trial, a look without a verdict."""
+    attempts = {row.factor_id for row in ledger.attempts("run") if row.stage == "scored"}
+    sets = {event.key for event in ledger.events("run", "set")}
+    judged = {row.factor_id for row in ledger.verdicts("run")}
+    scores = [f"score {row.factor_id}" for row in ledger.evaluations("run") if row.factor_id not in attempts | sets]
+    looks = [f"trial {row.number}" for row in ledger.trials() if row.outcome is None or row.subject not in judged]
+    return scores + looks
+
+
+def talked(evaluator: Evaluator, said: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+    async def ask() -> list[Any]:
+        async with open_sessions({name: build_server(name, evaluator) for name in SERVERS}) as sessions:
+            split = [(name.split("."), arguments) for name, arguments in said]
+            return [await sessions[server].client.call_tool(tool, arguments) for (server, tool), arguments in split]
+
+    return asyncio.run(ask())
+
+
+def check(result: Any, call: tuple[str, dict[str, Any]], evaluator: Evaluator, secrets: set[Any]) -> None:
+    body = result.structured_content
+    assert isinstance(body, dict), (call, result)
+    text = json.dumps(body, allow_nan=False, ensure_ascii=False)
+    assert json.loads(result.content[0].text) == body
+    for trace in (
+        "Traceback",
+        "site-packages",
+        str(ROOT),
+        str(evaluator.ledger.workspace),
+        "pydantic",
+        "sqlite3",
+        '.py"',
+    ):
+        assert trace not in text, (call, text)
+    if result.is_error:
+        assert {"code", "field", "got", "allowed", "hint", "message"} <= set(body), (call, body)
+        assert body["message"], call
+    asked = told(json.dumps(call[1], default=str), FEWEST)
+    assert not (told(text, FEWEST) - asked) & secrets, (call, text)
+
+
+@settings(max_examples=10, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_whatever_a_tool_is_called_with(served: tuple[Ledger, Evaluator, list[str]], data: st.DataObject) -> None:
+    ledger, evaluator, ids = served
+    said = data.draw(st.lists(calls(ids), min_size=10, max_size=25))
+    secrets = later(evaluator)
+    for call, result in zip(said, talked(evaluator, said), strict=True):
+        check(result, call, evaluator, secrets)
+    assert half_written(ledger, evaluator) == []
+
+
+def whole(value: float) -> bool:
+    """Tell whether a number keeps all its digits when it is rounded."""
+    return all(not sign(shown, FEWEST)[1].partition("e")[0].endswith("0") for shown in (value, 100 * value))
+
+
+def test_a_number_of_a_later_day_would_be_seen(served: tuple[Ledger, Evaluator, list[str]]) -> None:
+    """The canary: plant what must never be told, and see it caught, rounded or not."""
+    _, evaluator, _ = served
+    secrets, panel = later(evaluator), evaluator.panel
+    looked = next(filter(whole, floats(evaluator.ledger.trials()[0].outcome)))
+    prices = finite(panel.fields["close"][evaluator.windows.search.stop :])
+    price = next(each for each in prices if {sign(each, 5), sign(each, 6)} <= secrets)
+    for leak in (f"{looked!r}", f"{looked:.5g}", f"{100 * looked:.5g} %", f"{price!r}", f"it closed at {price:.5g}"):
+        assert told(leak, FEWEST) & secrets, leak
+    assert not told(f"{price:.3g} {evaluator.windows.search.days} 0.05", FEWEST) & secrets
