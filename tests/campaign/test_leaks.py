@@ -214,7 +214,14 @@ def adjusted(panel: Panel, *, other: bool) -> Panel:
 def asked(panel: Panel, workspace: Path) -> list[dict[str, Any]]:
     """Return what the tools answer on a panel to all that can be asked without a verdict."""
     rules = EvidenceSettings(windows=WindowSettings(search=0.45, selection=0.4))
-    said = {"id": "h", "mechanism": "m", "statement": "s", "direction": 1, "horizon_days": 5, "fields": ["cap", "volume"]}
+    said = {
+        "id": "h",
+        "mechanism": "m",
+        "statement": "s",
+        "direction": 1,
+        "horizon_days": 5,
+        "fields": ["cap", "volume"],
+    }
 
     async def ask(evaluator: Evaluator) -> list[dict[str, Any]]:
         async with open_sessions({name: build(evaluator) for name, build in SERVERS.items()}) as sessions:
@@ -222,7 +229,7 @@ def asked(panel: Panel, workspace: Path) -> list[dict[str, Any]]:
             shown = [await market.call("preview_panel", {"field": name, "rows": 20}) for name in panel.fields]
             scored = [
                 await evaluation.call("score_factor", {"text": text, "key": text, "hypothesis": said})
-                for text in ("log(cap)", "rank(ts_mean(volume, 20))", "rank(close)", "neutralize(log(cap), sector)")
+                for text in ("log(cap)", "rank(ts_mean(volume, 20))", "rank(close)", "group_zscore(log(cap), sector)")
             ]
             whole = [await market.call("search_fields", {}), await market.call("describe_universe", {})]
             return [*shown, *scored, *whole, await factors.call("recall", {})]
