@@ -1,9 +1,16 @@
-"""The tables. Every one is append-only: triggers refuse an update or a deletion, whoever asks."""
+"""The tables. Every one is append-only: triggers refuse an update or a deletion, whoever asks, and a row stays first.
+
+`INSERT OR REPLACE` deletes without asking the trigger of deletions, unless the connection says otherwise; so a further row
+under a key that is taken is passed over, as by `ON CONFLICT DO NOTHING`.
+"""
 
 from __future__ import annotations
 
-VERSION = 2
-"""2 added what becomes of library factors: `standings`, `sightings` and `watches`. An older store is given the tables."""
+VERSION = 3
+"""2 added what becomes of library factors: `standings`, `sightings`, `watches`; 3 that no row is replaced from outside.
+
+An older store is given what it lacks when it is opened.
+"""
 
 # A register is a table of records: its key columns, then the rest of the record as canonical JSON.
 REGISTERS: dict[str, tuple[str, ...]] = {
@@ -64,6 +71,21 @@ _TABLES: dict[str, str] = {
 }
 
 
+_LOOKED_AT = ("dataset", "first_day", "last_day", "names")
+_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "runs": (("seq",), ("id",)),
+    "statuses": (("seq",),),
+    "name_lists": (("digest",),),
+    "trials": (("id",), ("subject", "question", *_LOOKED_AT)),
+    "outcomes": (("trial",),),
+    "openings": (("id",), ("run", *_LOOKED_AT)),
+    "boundaries": (("id",),),
+    "watches": (("id",),),
+    **{name: (("seq",), key) for name, key in REGISTERS.items()},
+}
+"""What no two rows of a table share."""
+
+
 def _register(name: str, key: tuple[str, ...]) -> str:
     """Return the statement that makes a register."""
     foreign = " REFERENCES runs (id)"
@@ -82,10 +104,18 @@ def _guard(table: str, deed: str) -> str:
     )
 
 
+def _stays(table: str) -> str:
+    """Return the trigger that lets the first row under a key stay."""
+    taken = [" AND ".join(f"{column} = NEW.{column}" for column in key) for key in _KEYS[table]]
+    held = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {each})" for each in taken)
+    return f"CREATE TRIGGER IF NOT EXISTS {table}_stays BEFORE INSERT ON {table} WHEN {held} BEGIN SELECT RAISE(IGNORE); END"
+
+
 def statements() -> list[str]:
     """Return what makes an empty store; each statement may be run again."""
     tables = [f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT" for name, columns in _TABLES.items()]
     registers = [_register(name, key) for name, key in REGISTERS.items()]
     guards = [_guard(table, deed) for table in (*_TABLES, *REGISTERS) for deed in ("UPDATE", "DELETE")]
+    guards += [_stays(table) for table in (*_TABLES, *REGISTERS)]
     index = "CREATE INDEX IF NOT EXISTS calls_by_key ON calls (key)"
     return [*tables, *registers, index, *guards, f"PRAGMA user_version = {VERSION}"]

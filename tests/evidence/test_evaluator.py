@@ -12,7 +12,7 @@ import pytest
 from alphaloom.evidence import Bench, Budget, EvidenceSettings, Proposal, recall_facts
 from alphaloom.evidence.errors import EvidenceError, TooFewDays
 from alphaloom.evidence.settings import WindowSettings
-from alphaloom.ledger import Ledger, LedgerConflict
+from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 
 from .lab import KNOWN, Lab, claim_of, market
@@ -92,8 +92,18 @@ def test_a_hypothesis_cannot_pass_for_a_set(lab: Make) -> None:
 def test_a_hypothesis_keeps_its_words(lab: Make) -> None:
     run = lab()
     run.propose(ONE)
-    with pytest.raises(LedgerConflict):
+    with pytest.raises(EvidenceError, match="was told otherwise before"):
         run.propose(ONE, id=claim_of(ONE).id, statement="other words")
+
+
+def test_a_key_that_is_taken_costs_nothing_and_leaves_nothing(lab: Make) -> None:
+    """A score once stood without an attempt: the second formula was computed before its key was looked at."""
+    run = lab()
+    run.propose(ONE, key="a")
+    with pytest.raises(EvidenceError, match="names an attempt at another formula"):
+        run.propose(TWO, key="a")
+    assert [row.text for row in run.ledger.evaluations("run")] == [ONE]
+    assert len(run.ledger.events("run", "claim")) == 1
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))

@@ -123,6 +123,35 @@ def test_no_table_can_be_changed_even_from_outside(ledger: Ledger, table: str, d
     outside.close()
 
 
+@pytest.mark.parametrize("table", [*_TABLES, *REGISTERS])
+def test_no_row_can_be_replaced_from_outside(ledger: Ledger, table: str) -> None:
+    """A replacement deletes what it meets and asks no trigger of deletions."""
+    fill(ledger)
+    with sqlite3.connect(ledger.workspace / "ledger.sqlite") as outside:
+        before = outside.execute(f"SELECT * FROM {table}").fetchall()
+        marks = ", ".join("?" * len(before[0]))
+        outside.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", before)
+        assert outside.total_changes == 0
+        changed = [(*row[:-1], "{}") for row in before]
+        outside.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", changed)
+        assert outside.execute(f"SELECT * FROM {table}").fetchall() == before
+    outside.close()
+
+
+def test_a_workspace_of_before_is_guarded_when_it_is_opened(ledger: Ledger) -> None:
+    fill(ledger)
+    with sqlite3.connect(ledger.workspace / "ledger.sqlite") as outside:
+        outside.execute("DROP TRIGGER trials_stays")
+        outside.execute("PRAGMA user_version = 1")
+    outside.close()
+    with Ledger.open(ledger.workspace, clock=lambda: datetime(2027, 1, 1, tzinfo=UTC)) as again:
+        assert again.attempts("one") == [ATTEMPT]
+    with sqlite3.connect(ledger.workspace / "ledger.sqlite") as outside:
+        named = {name for (name,) in outside.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
+    outside.close()
+    assert "trials_stays" in named
+
+
 def fill(ledger: Ledger) -> None:
     """Put at least one row into every table."""
     from alphaloom.ledger import Boundaries, Look, Opening, Sighting, Standing, WindowKey
