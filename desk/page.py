@@ -12,6 +12,7 @@ from .cards import Card, Reason, card, deciding
 from .figures import DASH, chance, count, generic, ids, money, number, percent, plural
 from .plots import Span, Stage, funnel, timeline
 from .rules import costs, rules
+from .stress_matrix import StressPage, stress_page
 
 __all__ = ["Page", "page", "said", "strength", "verdict_sentence"]
 
@@ -61,6 +62,7 @@ class Page:
     sealed_sentence: str
     sealed_each: Sequence[Sequence[str]]
     openings: Sequence[str]
+    stress: StressPage | None
     book: closing.Book | None
     risk: closing.Risk | None
     spend: Facts
@@ -98,6 +100,7 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
         sealed_sentence=closing.exam_sentence(results.get("sealed")),
         sealed_each=closing.exam_of_each(results.get("sealed")),
         openings=closing.openings(results),
+        stress=stress_page(results),
         book=closing.book(results, curves),
         risk=closing.risk(results.get("signals")),
         spend=closing.spend(spend),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .console import answers
-from .figures import DASH, number, percent
+from .figures import number, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,6 +19,8 @@ GROUPS = {
     "data": "spoiled data",
     "fill": "fills and costs",
 }
+CLIPPED = 2.0
+NOTHING = "\N{MIDDLE DOT} %"
 STYLES = {"breaks": "bold red", "weakens": "yellow", "unclear": "yellow", "holds": "green", "untested": "dim"}
 
 
@@ -35,9 +37,13 @@ def print_stress(told: Mapping[str, Any]) -> None:
     console.print(Text(_caption(told), style="dim"))
 
 
-def kept(figures: Mapping[str, Any] | None) -> str:
-    """Return the share that is left of a figure; a dash where there was nothing to lose."""
-    return percent((figures or {}).get("keeps"), 0)
+def kept(value: object) -> str:
+    """Return a share in whole per cent, without the sign; beyond twice the clean figure only that it is; a dot for none."""
+    if not isinstance(value, int | float):
+        return "\N{MIDDLE DOT}"
+    if abs(value) > CLIPPED:
+        return f"> {100 * CLIPPED:.0f}" if value > 0 else f"< {number(-100 * CLIPPED, 0)}"
+    return number(100 * value, 0)
 
 
 def _caption(told: Mapping[str, Any]) -> str:
@@ -78,5 +84,5 @@ def _figures(row: Mapping[str, Any]) -> list[str]:
     for key, digits in (("rank_ic", 4), ("net_sharpe", 2)):
         found = row.get(key)
         pair = [number(found.get(name), digits, sign=True) for name in ("stressed", "clean")] if found else ["", ""]
-        cells += [*pair, kept(found).replace(DASH, "") if found else ""]
+        cells += [*pair, f"{kept(found.get('keeps'))} %".replace(NOTHING, "") if found else ""]
     return [*cells, percent(row["coverage"], 0) if row.get("coverage") is not None else ""]

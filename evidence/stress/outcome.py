@@ -18,6 +18,7 @@ RULE = (
     "Holm's rule at 0.05 over all figures), or where under half of its cells have a value. A figure is judged if the clean one "
     "has a t of 2 and there are days enough."
 )
+LOSES = "Its book loses after costs without any stress, so no book was judged."
 SILENT = 0.5
 """Share of its cells below which a factor on spoiled data has fallen silent: it breaks, whatever the rest of them say."""
 WORST_FIRST: Sequence[Word] = ("breaks", "weakens", "unclear", "holds", "untested")
@@ -79,7 +80,8 @@ class Stressed:
         judged = any(word != "untested" for words in self.words for word in words.values())
         if not judged:
             return "No stress was judged: on the clean days it cannot be told from luck."
-        return f"Breaks in: {'; '.join(self.breaks)}." if self.breaks else "Breaks nowhere that could be judged."
+        said = f"Breaks in: {'; '.join(self.breaks)}." if self.breaks else "Breaks nowhere that could be judged."
+        return f"{said} {LOSES}" if self.clean["net_sharpe"] <= 0 else said
 
     def _broken(self) -> list[tuple[Outcome, Mapping[str, Word]]]:
         both = zip(self.outcomes, self.words, strict=True)
@@ -113,7 +115,7 @@ def _told(outcome: Outcome, words: Mapping[str, Word]) -> str:
             name, digits = ("RankIC", 3) if key == "rank_ic" else ("net Sharpe", 2)
             said.append(f"{name} {reading.stressed:+.{digits}f} against {reading.clean:+.{digits}f}")
     if outcome.silent:
-        said.append(f"values in {outcome.coverage:.0%} of its cells")
+        said.append(f"values in {100 * (outcome.coverage or 0.0):.0f} % of its cells")
     return f"{outcome.scenario.words} ({', '.join(said)})"
 
 

@@ -105,6 +105,8 @@ def test_what_was_accepted_is_combined_examined_traded_and_put_before_the_risk_g
     accepted = [entry["id"] for entry in finished.accepted]
     assert accepted
     assert record["combination"]["factors"] == accepted
+    assert sorted(record["stress"]["factors"]) == accepted
+    assert record["stress"]["window"]["last"] == record["windows"]["search"]["last"]
     assert (record["sealed"]["opened"], record["sealed"]["number"]) == (True, 1)
     assert record["book"]["days"] > 80
     assert record["book"]["sharpe"] == pytest.approx(record["book"]["plain_sharpe"], rel=1e-6)
