@@ -30,11 +30,10 @@ def print_conditions(rows: Sequence[Facts]) -> None:
         console.print("The library and the watchlist are empty.")
         return
     held = [row for row in rows if row["status"] != "watchlist"]
-    counts = [
-        plural(sum(row["status"] == word for row in rows), word, word) for word in ("live", "decaying", "retired")
-    ]
+    tally = [(sum(row["status"] == word for row in rows), word) for word in ("live", "decaying", "retired")]
+    parts = ", ".join(f"{amount} {word}" for amount, word in tally if amount)
     watched = plural(len(rows) - len(held), "entry", "entries")
-    told = f"{plural(len(held), 'factor')} in the library: {', '.join(counts)}; {watched} on the watchlist"
+    told = f"{plural(len(held), 'factor')} in the library{': ' if parts else ''}{parts}; {watched} on the watchlist"
     console.print(Text(told, style="bold"))
     console.print(_table(rows))
     console.print(

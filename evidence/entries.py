@@ -25,6 +25,7 @@ PROOF: Mapping[str, str] = {
     IMPORTED: "judged elsewhere, not proven here",
     WATCHLIST: "promising, unproven",
 }
+UNJUDGED = "from elsewhere, judged nowhere"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Terms:
     sign
         Direction in which it is held, fixed on search.
     judged_to
-        The last day of the panel on which it was judged; nothing up to it counts as new.
+        The last day of the panel on which it was judged, or the last one that the library had been watched on by then, on
+        shared names: nothing up to it counts as new.
     rank_ic
         Mean RankIC on selection as written, not signed.
     deviation
@@ -89,7 +91,7 @@ class Entry:
     @property
     def proof(self) -> str:
         """Return in words what was proven of it, and where."""
-        return PROOF[self.origin]
+        return UNJUDGED if self.origin == IMPORTED and self.terms is None else PROOF[self.origin]
 
     @property
     def place(self) -> int | None:
@@ -169,9 +171,8 @@ class _Reader:
         if row.origin in (ACCEPTED, PROMOTED) and archive and row.factor_id in archive.verdicts:
             return self._judged(archive, row.factor_id, told, history)
         terms = Terms(**row.terms["judged"]) if row.terms.get("judged") else None
-        lacking = (
-            "" if terms else "it was never judged" if row.origin == BY_HAND else "its verdict is not in this record"
-        )
+        lost = "its verdict is not in this record" if row.origin in (ACCEPTED, PROMOTED) else "it was never judged"
+        lacking = "" if terms else lost
         return Entry(
             row.factor_id, **told, trial=None, hypothesis=row.hypothesis, search=row.sheet, terms=terms,
             lacking=lacking, history=tuple(history),
@@ -207,14 +208,15 @@ class _Reader:
         if not (selection.get("rank_ic") and search.get("rank_ic") and search.get("icir")):
             return None, "its RankIC is undefined on search or selection"
         trial = archive.trial(row)
+        names = trial.window.names if trial else ()
         return Terms(
             horizon_days=rules.horizon_days,
             returns=rules.returns,
             sign=1 if search["rank_ic"] > 0 else -1,
-            judged_to=last,
+            judged_to=max(last, self.ledger.kept.seen_before(archive.run.started_at, names)),
             rank_ic=selection["rank_ic"],
             deviation=abs(search["rank_ic"] / search["icir"]),
-            names=trial.window.names if trial else (),
+            names=names,
         ), ""
 
 

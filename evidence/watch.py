@@ -1,7 +1,8 @@
 """The library on new days: each factor scored again, what decayed flagged, what earned it proven, all on the record.
 
-New is a day after the end of the panel on which a factor was judged, and after the sealed window of every data set of the
-workspace that shares names with the panel: no sealed day is ever read. A day counts once its label is complete, in order,
+New is a day after the end of the panel on which a factor was judged, after all that the library had been watched on before
+it was judged (somebody had seen those), and after the sealed window of every data set of the workspace that shares names
+with the panel: no sealed day is ever read. A day counts once its label is complete, in order,
 and once: the first reading of it stands. A panel that tells other values of days that were seen is refused, or used for
 later days only, with a person's reason. What was looked at here counts against any selection window that is ever laid over
 the same days and names.
@@ -24,7 +25,7 @@ from ..ledger import Ledger, Sighting, WindowKey
 from ..ledger.library import Pass
 from ..ledger.locks import held
 from ..market import Panel
-from .entries import BY_HAND, Entry, Terms, entries
+from .entries import BY_HAND, IMPORTED, Entry, Terms, entries
 from .errors import PanelDisagrees
 from .exposures import BETA_DAYS, Exposures, measure_exposures, residual
 from .labels import forward_returns
@@ -40,8 +41,9 @@ SHARED = 0.5
 
 
 def watchable(entry: Entry) -> bool:
-    """Tell whether new days are looked at for a factor; one added by hand was never judged, and has no claim to test."""
-    return entry.status != "retired" and entry.origin != BY_HAND
+    """Tell whether new days are looked at for a factor; what was never judged has no claim to test."""
+    unjudged = entry.origin in (BY_HAND, IMPORTED) and entry.terms is None
+    return entry.status != "retired" and not unjudged
 
 
 def last_sealed_day(ledger: Ledger, names: Sequence[str]) -> str:

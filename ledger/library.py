@@ -78,5 +78,14 @@ class Library:
         with self._database.read() as connection:
             return len(self._names.subjects(connection, "watches", window))
 
+    def seen_before(self, at: str, names: tuple[str, ...]) -> str:
+        """Return the last day that any factor was watched on before a moment, on names that are shared; or nothing."""
+        always = WindowKey("", "0000-00-00", "9999-99-99", names)
+        with self._database.read() as connection:
+            shared = self._names.overlapping(connection, "watches", always)
+            days = [connection.execute(_SEEN_BEFORE, (row, at)).fetchone() for row in shared]
+        return max((day[0] for day in days if day), default="")
 
+
+_SEEN_BEFORE = "SELECT last_day FROM watches WHERE id = ? AND at < ?"
 _ADD_WATCH = f"INSERT INTO watches (subject, {COLUMNS}, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
