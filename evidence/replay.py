@@ -29,6 +29,9 @@ NEEDED = ("parse", "causal", "complexity", "support", "originality", "redundancy
 TOO_OLD = "its look was taken before daily series were kept: p-value and verdict cannot be computed again"
 """What is said of a trial without a series."""
 
+PROVEN_BY = {"accepted": "accepted", "promoted": "watchlist"}
+"""The verdict that a library factor needs, by how it came in; the others came without one."""
+
 
 @dataclass(frozen=True)
 class Replay:
@@ -212,10 +215,11 @@ def loose_ends(archive: Archive) -> Iterator[Difference]:
         for trial in archive.trials:
             if trial.run == archive.run.id and trial.outcome is not None and trial.subject not in judged:
                 yield Difference(f"trial {trial.number}", trial.subject, "the ledger holds no verdict on it")
-    accepted = {name for name, row in archive.verdicts.items() if row.verdict == "accepted"}
+    words = {name: row.verdict for name, row in archive.verdicts.items()}
     for row in archive.ledger.library():
-        if row.run == archive.run.id and row.factor_id not in accepted:
-            yield Difference("library", row.factor_id, "the run holds no accepted verdict on it")
+        needed = PROVEN_BY.get(row.origin)
+        if row.run == archive.run.id and needed and words.get(row.factor_id) != needed:
+            yield Difference("library", row.factor_id, f"the run's verdict on it is not {needed}")
     yield from _results(archive)
 
 

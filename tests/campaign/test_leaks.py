@@ -17,10 +17,12 @@ import pytest
 from alphaloom import Campaign, campaign
 from alphaloom.evidence import Bench, Budget, CampaignResult, Evaluator, EvidenceSettings
 from alphaloom.evidence.settings import WindowSettings
+from alphaloom.evidence.survivorship import Survivorship
 from alphaloom.factors import PlantSettings, planted_market
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.mcp_servers import SERVERS, Session, open_sessions
+from alphaloom.mcp_servers import market as market_tools
 
 from ..mcp_servers.numbers import floats, signs, told
 from . import markets
@@ -247,3 +249,13 @@ def test_other_later_days_change_no_answer_of_any_tool(tmp_path: Path) -> None:
     assert "survivorship" in doubts
     assert any("scaled" in body for body in one)
     assert one == other
+
+
+def test_a_tool_that_knows_later_days_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The canary: labels of all names, as they once were told, and who survives to the end of the panel."""
+    ends = [adjusted(ending(grown(), other=other), other=other) for other in (False, True)]
+    monkeypatch.setattr(market_tools, "_names", lambda evaluator: list(range(evaluator.panel.names)))
+    monkeypatch.setattr(Survivorship, "suspected", property(lambda self: bool(self.panel.universe[-1, :5].all())))
+    one, other = (asked(end, tmp_path / str(number)) for number, end in enumerate(ends))
+    unlike = {key for mine, theirs in zip(one, other, strict=True) for key in mine if mine[key] != theirs.get(key)}
+    assert {"groups", "sheet"} <= unlike

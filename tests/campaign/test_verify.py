@@ -45,6 +45,7 @@ def test_every_verdict_of_a_campaign_comes_out_the_same(verify: Verify, finished
     known = {entry["id"]: entry["trial"] for entry in judged if entry["reasons"][0]["step"] == "parse"}
     assert (code, said["depth"], said["same"], said["differ"], said["record"]) == (0, "ledger", len(known), 0, [])
     assert {row["id"]: row["trial"] for row in said["verdicts"]} == known
+    assert not {"seen", "discoveries"} & {key for entry in judged for key in entry["metrics"]["selection"] or {}}
     assert {"accepted", "rejected"} <= {row["verdict"] for row in said["verdicts"]}
 
 

@@ -188,6 +188,8 @@ def test_a_renumbered_trial_and_a_formula_that_was_swapped_are_found(workspace: 
 def test_a_library_row_without_a_proof_is_found(workspace: Path) -> None:
     forge(workspace, "verdicts", "json_extract(body, '$.verdict') = 'accepted'", set_to("verdict", value="watchlist"))
     assert {"library", "verdict"} <= changed(workspace)
+    forge(workspace, "library", "TRUE", set_to("origin", value="promoted"))  # from a watchlist it may come
+    assert "library" not in changed(workspace)
 
 
 def test_bytes_that_were_changed_on_the_disk_are_found(workspace: Path) -> None:
