@@ -27,10 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom import __version__
 from alphaloom.campaign import Campaign, Settings
 from alphaloom.desk.controlling import HEAD, line, told
-from alphaloom.desk.null_runs import Kept, NullRuns, on_panel, on_synthetic
+from alphaloom.desk.null_runs import Kept, NullRuns, code, on_panel, on_synthetic
 from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal
 from alphaloom.evidence.control import NullRun, Tally, share_interval
 from alphaloom.evidence.windows import Window, fix_windows
@@ -90,7 +89,7 @@ SIZES = {
     "small": Size(450, 50, 60),
     "panel": Size(0, 0, 200),
     "known": Size(1500, 400, 200),
-    "planted": Size(2520, 500, 800),
+    "planted": Size(1500, 400, 300),
 }
 SEEDS = {"null": 20, "small": 200, "panel": 20, "known": 20, "planted": 20}
 MOST_FOOLED = {"null": 0, "small": 3, "panel": 0}
@@ -110,7 +109,7 @@ class Question:
 
     def kept(self, seed: int, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the answer of a seed, made once; `seconds` says how long it took."""
-        place = self.folder / f"{self.name}-{digest([str(self.size), __version__])[:8]}"
+        place = self.folder / f"{self.name}-{digest([str(self.size), code()])[:8]}"
         place.mkdir(parents=True, exist_ok=True)
 
         def timed() -> dict[str, Any]:

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..agents import Models
 from ..campaign import Campaign, Clock, Settings
 from ..evidence import Bench, Budget, CampaignResult
@@ -22,10 +22,23 @@ from ..ledger import Ledger, digest, read_json, write_json
 from ..ledger.locks import held
 from ..market import Nulling
 
-__all__ = ["Kept", "NullRuns", "on_panel", "on_synthetic"]
+__all__ = ["Kept", "NullRuns", "code", "on_panel", "on_synthetic"]
 
+DECIDING = ("agents", "evidence", "factors", "ledger", "market", "mcp_servers", "router")
+"""The rooms whose code decides what a campaign comes to."""
 OPEN_BAR = {"min_search_t": 0.0, "early_search_t": 0.0, "trials_per_round": 5, "rounds": 20}
 """Agents send whatever they have: the control tests the gate, so nothing may be held back before it."""
+
+
+@cache
+def code() -> str:
+    """Return the digest of everything in the deciding rooms: what an older gate answered says nothing of this one."""
+    root = Path(__file__).parents[1]
+    files = sorted(path for room in DECIDING for path in (root / room).rglob("*") if path.suffix not in {"", ".pyc"})
+    state = hashlib.sha256()
+    for path in (*files, root / "campaign.py"):
+        state.update(f"{path.relative_to(root)}:".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return state.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -50,8 +63,8 @@ class Kept:
 class NullRuns:
     """Campaigns with the same settings and the seeds 0, 1, 2 ...; `settings` name a market with nothing in it.
 
-    The folder of a control is named after a digest of its settings and of the bytes of its files, so another question
-    never finds the answers of this one.
+    The folder of a control is named after a digest of its settings, of the bytes of its files and of the code, so
+    another question never finds the answers of this one, nor a changed gate those of the old one.
     """
 
     settings: Settings
@@ -64,7 +77,7 @@ class NullRuns:
         market = self.settings.market
         files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (market.panel, market.sectors) if path]
         asked = self.settings.model_dump(mode="json")
-        return self.folder / digest([asked, files, __version__])[:12]
+        return self.folder / digest([asked, files, code()])[:12]
 
     def outcomes(self, seeds: int) -> Iterator[NullRun]:
         """Yield the outcome of each seed, those that are known first to last; a seed that was cut short goes on.

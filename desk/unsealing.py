@@ -27,7 +27,10 @@ RESUMED = (
     "Opening no. {number} of this run was written to the ledger and cut short before its result; this goes on with it, "
     "under the reason that was given then."
 )
-AGAIN = "This run's sealed days were opened before, as no. {number}; its result is shown again and nothing is counted."
+AGAIN = (
+    "This run's sealed days were opened before, as no. {number}. Its result is shown again: nothing is counted, and the "
+    "reason given now is not kept."
+)
 
 
 @dataclass(frozen=True)
