@@ -16,7 +16,7 @@ from typing import Any
 from ..agents import Models
 from ..campaign import Campaign, Clock, Settings
 from ..evidence import Bench, Budget, CampaignResult
-from ..evidence.control import NullRun, top_up
+from ..evidence.control import MOST_DRAWN, NullRun, top_up
 from ..factors.planting import PlantSettings
 from ..ledger import Ledger, digest, read_json, write_json
 from ..ledger.locks import held
@@ -116,10 +116,11 @@ class NullRuns:
         found, level = result.record, settings.evidence.level
         if found["trials"] >= settings.budget.trials:
             return NullRun(settings.seed, found["evaluations"], found["trials"], len(found["accepted"]), level)
+        more = settings.budget.model_copy(update={"evaluations": settings.budget.evaluations + MOST_DRAWN})
         panel, dataset = settings.market.open(settings.seed)
         with Ledger.open(workspace, clock=self.clock) as ledger:
-            evaluator = Bench.set_up(panel, ledger, settings.evidence, dataset).evaluator(result.run, settings.budget)
-            top_up(evaluator)
+            evaluator = Bench.set_up(panel, ledger, settings.evidence, dataset).evaluator(result.run, more)
+            top_up(evaluator, settings.seed)
             return NullRun.of(settings.seed, evaluator)
 
     def _searched(self, settings: Settings, workspace: Path) -> CampaignResult:

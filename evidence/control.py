@@ -6,12 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 from scipy.stats import beta, binom
 
+from ..factors import parse, sample
+from .alignment import Claim
 from .evaluator import Evaluator
+from .proposal import Proposal
 from .sheet import tidy
 from .significance import lond_level
 
+MOST_DRAWN = 200
+"""Random formulas that a top-up draws at most."""
 RARE = 0.05
 """A count that a correct gate would reach less often than this is held against the gate."""
 
@@ -124,10 +130,11 @@ def share_interval(count: int, of: int, confidence: float = 0.95) -> tuple[float
     return low, high
 
 
-def top_up(evaluator: Evaluator) -> None:
-    """Send scored factors to the gate, the best on search first, until no trial is left.
+def top_up(evaluator: Evaluator, seed: int) -> None:
+    """Send factors to the gate until no trial is left: those that were scored, the best on search first, then random ones.
 
-    Steps before statistics refuse some of what agents send; a control with fewer trials would prove less.
+    Steps before statistics refuse some of what agents send; a control with fewer trials would prove less. Random
+    formulas come from the grammar by `seed`, as many as the budget of evaluations allows.
     """
     judged = {row.factor_id for row in evaluator.ledger.verdicts(evaluator.run)}
     claims = evaluator.claims()
@@ -136,3 +143,18 @@ def top_up(evaluator: Evaluator) -> None:
             return
         if row.factor_id in claims and row.factor_id not in judged:
             evaluator.submit([row.factor_id])
+    _send_random(evaluator, seed)
+
+
+def _send_random(evaluator: Evaluator, seed: int) -> None:
+    """Send random formulas that search has the way they claim; a control that was cut short draws the same ones again."""
+    rng, fields = np.random.default_rng(seed), tuple(evaluator.panel.fields)
+    for number in range(MOST_DRAWN):
+        if evaluator.trials_left() <= 0 or evaluator.evaluations_left() <= 0:
+            return
+        text = sample(rng, fields=fields, max_size=8).canonical_text
+        reads = tuple(sorted(parse(text, fields=fields).fields))
+        claim = Claim(f"control-{number:03d}", "control", "a random formula", 1, evaluator.settings.horizon_days, reads)
+        answer = evaluator.propose(Proposal(text, claim, claim.id))
+        if answer["ok"] and (answer["sheet"]["rank_ic"] or 0.0) > 0:
+            evaluator.submit([answer["id"]])

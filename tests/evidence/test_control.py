@@ -58,12 +58,22 @@ def test_a_top_up_spends_every_trial_and_judges_nothing_twice(lab: Callable[...,
     while run.evaluator.evaluations_spent() < EVALUATIONS:
         text = sample(rng, fields=tuple(run.evaluator.panel.fields), max_size=8).canonical_text
         run.evaluator.propose(Proposal(text, claim_of(text), f"{len(run.ledger.attempts('run')):03d}"))
-    top_up(run.evaluator)
+    top_up(run.evaluator, 3)
     found = NullRun.of(3, run.evaluator)
     assert (found.trials, found.accepted, run.evaluator.trials_left()) == (TRIALS, 0, 0)
     assert judged in {row.factor_id for row in run.ledger.verdicts("run")}
-    top_up(run.evaluator)
+    top_up(run.evaluator, 3)
     assert NullRun.of(3, run.evaluator) == found
+
+
+def test_where_too_few_were_scored_random_formulas_spend_the_rest(lab: Callable[..., Lab]) -> None:
+    run = lab(panel=market(3, nothing=True))
+    run.scored("ts_kurt(high / low, 25)")
+    top_up(run.evaluator, 3)
+    assert NullRun.of(3, run.evaluator).trials == TRIALS
+    attempts = len(run.ledger.attempts("run"))
+    top_up(run.evaluator, 3)
+    assert len(run.ledger.attempts("run")) == attempts
 
 
 @settings(max_examples=40, deadline=None)
