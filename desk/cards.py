@@ -9,6 +9,7 @@ from typing import Any
 
 from .figures import DASH, beside, chance, count, generic, number, percent, points
 from .plots import Bars, Line, LineChart, bar_chart, line_chart
+from .profile import profile_rows
 
 __all__ = ["Card", "Reason", "card", "deciding"]
 
@@ -83,6 +84,7 @@ def _facts(entry: Mapping[str, Any], hypothesis: Mapping[str, Any]) -> list[tupl
     ]
     if entry.get("incremental"):
         facts.append(("beside the library, on search", beside(entry["incremental"])))
+    facts += profile_rows(entry.get("profile") or {})
     rank_ic = ((entry.get("metrics") or {}).get("search") or {}).get("rank_ic")
     if rank_ic is not None and rank_ic < 0:
         facts.append(("held", "reversed: its low values are bought"))

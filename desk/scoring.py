@@ -12,6 +12,7 @@ from .figures import DASH, beside, generic, number, percent
 from .formula_command import FormulaCommand
 from .options import AsJson, AsOf, CampaignFile, Dialect, PanelFile, SectorsFile, Workspace
 from .place import Place
+from .profile import profile_rows
 from .rules import costs
 from .stress_table import print_stress
 
@@ -94,7 +95,7 @@ def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("turnover a day", percent(sheet.get("turnover"))),
         (f"Sharpe after costs{_held(sheet)}", number(sheet.get("net_sharpe"), 2, sign=True)),
         ("costs", costs(sheet.get("costs"))),
-        ("RankIC by horizon, every fifth day", _decay(sheet.get("decay") or {})),
+        *profile_rows(sheet),
     ]
     added = [("beside the library", beside(sheet["incremental"]))] if sheet.get("incremental") else []
     return [*known, *added, *_verdict(sheet)]
@@ -102,10 +103,6 @@ def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _window(window: Mapping[str, Any]) -> str:
     return f"{window.get('name', '')} {window.get('first', DASH)} to {window.get('last', DASH)}".strip()
-
-
-def _decay(decay: Mapping[str, Any]) -> str:
-    return ", ".join(f"{days} d {number(decay[days], 4, sign=True)}" for days in sorted(decay, key=int)) or DASH
 
 
 def _verdict(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:

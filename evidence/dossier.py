@@ -19,6 +19,7 @@ from .evaluator import Evaluator
 from .gate import PAID
 from .labels import unlabelled
 from .opening import earlier_openings
+from .profile import Profiler
 from .prospect import labelled, prospect
 from .sheet import tidy
 from .significance import null_distribution
@@ -150,6 +151,7 @@ class Dossier:
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
             "library_correlation": self._library_correlation(name) if word != "rejected" else None,
+            "profile": self._profile(name) if word != "rejected" else None,
             "incremental": self._incremental(name) if row and row.metrics["trial"] is not None else None,
         }
 
@@ -165,6 +167,14 @@ class Dossier:
         mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
         found = self.evaluator.library_values.closest(mine, but=name)
         return tidy(found.rank_correlation) if found else None
+
+    def _profile(self, name: str) -> dict[str, Any]:
+        """Return regimes, exposures and capacity on search, as on the sheet of `factor score`."""
+        return self._profiler.profile(self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text)))
+
+    @cached_property
+    def _profiler(self) -> Profiler:
+        return Profiler(self.evaluator.scorer, self.evaluator.windows.search)
 
     def _incremental(self, name: str) -> dict[str, Any] | None:
         """Return what a factor that was looked at on selection adds to the rest of the library, on search."""

@@ -28,6 +28,7 @@ from .incremental import Beside
 from .levels import Levels
 from .look import daily_sharpes
 from .originality import Catalogue, Holdings, Known, nearest, published
+from .profile import Profiler
 from .proposal import SET, Proposal, kept_name
 from .redundancy import LibraryValues
 from .score import Scorer
@@ -260,7 +261,8 @@ class Evaluator:
     def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
         """Return one factor's sheet on the search window, outside any campaign: nothing is refused or recorded."""
         expression = self.read(text, dialect)
-        sheet = self._measure(expression)
+        values = self.values(expression)
+        sheet = self._measure(expression) | Profiler(self.scorer, self.windows.search).profile(values)
         doubts = [*sheet["warnings"], *(_doubt(weakness) for weakness in sheet["weaknesses"])]
         level = self.levels.objection(expression)
         if level:
@@ -268,7 +270,7 @@ class Evaluator:
         like = nearest(expression, self.known())
         if like and like[0].ratio > self.settings.max_similarity:
             doubts.append({"code": "not_new", "message": f"nearly {like[0].known.name} ({like[0].known.where})"})
-        added = self.beside.addition(self.values(expression), but=expression.id)
+        added = self.beside.addition(values, but=expression.id)
         if added and (said := added.doubt(sheet["rank_ic"])):
             doubts.append({"code": "adds_little", "message": said})
         doubts += [{"code": "units", "message": text} for text in expression.warnings]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..factors import rank_rows
 from ..market import Panel
 
 Frame = NDArray[np.float64]
 BETA_DAYS = 120
 SIZE_DAYS = 60
+YEAR_DAYS, MONTH_DAYS = 252, 21
+LEAST_MOMENTUM_DAYS = 200
+NOISE = 1e-9
+"""Share of a rank below which a residual is rounding."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,10 @@ class Exposures:
     size: Frame
     volatility: Frame
     sector: NDArray[np.int16]
+
+    def on(self, rows: slice) -> Exposures:
+        """Return the exposures of some rows."""
+        return Exposures(self.beta[rows], self.size[rows], self.volatility[rows], self.sector)
 
 
 def measure_exposures(panel: Panel) -> Exposures:
@@ -78,6 +88,49 @@ def _volatility(returns: Frame) -> Frame:
     mean = _trailing(returns, SIZE_DAYS) / safe
     variance = np.maximum(_trailing(returns**2, SIZE_DAYS) / safe - mean**2, 0.0) * safe / (safe - 1.0)
     return np.where(n >= SIZE_DAYS // 2, np.sqrt(variance), np.nan)
+
+
+def momentum(panel: Panel) -> Frame:
+    """Return the log return from 252 to 21 days ago, ``[T, N]``; NaN unless 200 of those daily returns are there."""
+    moves = np.log1p(np.where(panel.fields["returns"] > -1.0, panel.fields["returns"], np.nan))
+    seen = (~np.isnan(moves)).astype(np.float64)
+    total, count = _trailing(moves, YEAR_DAYS - MONTH_DAYS), _trailing(seen, YEAR_DAYS - MONTH_DAYS)
+    known = np.where(count >= LEAST_MOMENTUM_DAYS, total, np.nan)
+    out = np.full(known.shape, np.nan)
+    out[MONTH_DAYS:] = known[:-MONTH_DAYS]
+    return out
+
+
+def neutralised(values: NDArray[np.float32], styles: Sequence[Frame], sector: NDArray[np.int16]) -> Frame:
+    """Return what is left of a factor's ranks when sectors and styles are taken out, day by day.
+
+    Parameters
+    ----------
+    values
+        ``[D, N]`` factor, NaN missing.
+    styles
+        ``[D, N]`` each; they are ranked too. A name without one is given its sector's mean of it.
+    sector
+        Codes ``[N]``, -1 unknown.
+
+    Returns
+    -------
+    Frame
+        ``[D, N]``: residuals of an ordinary least-squares regression of each day's ranks on sector dummies and the ranks
+        of the styles; NaN stays NaN. Rounding noise, where a factor is made of its exposures alone, is set to zero.
+    """
+    ranks = rank_rows(np.ascontiguousarray(values))
+    known = [rank_rows(np.ascontiguousarray(style)) for style in styles]
+    codes = sector.astype(np.int64) + 1
+    width = int(codes.max()) + 1 if codes.size else 1
+    out = np.full(ranks.shape, np.nan)
+    for day in range(len(ranks)):
+        seen = np.flatnonzero(~np.isnan(ranks[day]))
+        if seen.size:
+            columns = np.stack([ranks[day, seen], *(style[day, seen] for style in known)])
+            rest = _regress_day(columns, codes[seen], width)
+            out[day, seen] = np.where(np.abs(rest) < NOISE, 0.0, rest)
+    return out
 
 
 def residual(label: Frame, exposures: Exposures) -> Frame:

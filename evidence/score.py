@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,10 +59,16 @@ class Scorer:
         return measure_exposures(self.panel)
 
     @cached_property
-    def labels(self) -> Mapping[int, Frame]:
-        """Return the label of each horizon, `[T, N]`: residual or raw, as configured."""
-        horizons = sorted({*HORIZONS, self.settings.horizon_days})
-        return {days: self._label(forward_returns(self.panel, days)) for days in horizons}
+    def _main(self) -> Frame:
+        return self.label(self.settings.horizon_days)
+
+    def label(self, days: int, rows: slice = slice(None)) -> Frame:
+        """Return the label of any horizon on some rows, `[rows, N]`: residual or raw, as configured.
+
+        A residual one is taken in logs, so that half the variance is not read as a return.
+        """
+        raw = forward_returns(self.panel, days)[rows]
+        return residual(np.log1p(raw), self.exposures.on(rows)) if self.settings.returns == "residual" else raw
 
     @cached_property
     def returns(self) -> Frame:
@@ -79,10 +85,6 @@ class Scorer:
         """Return the Newey-West lag, in days."""
         return LAG_PER_HORIZON * self.settings.horizon_days
 
-    def _label(self, raw: Frame) -> Frame:
-        """Return a label; a residual one is taken in logs, so that half the variance is not read as a return."""
-        return residual(np.log1p(raw), self.exposures) if self.settings.returns == "residual" else raw
-
     @cached_property
     def _targets(self) -> dict[Window, Target]:
         return {}
@@ -95,20 +97,29 @@ class Scorer:
         """Return what factors are scored against on a window; made at the first question."""
         if window not in self._targets:
             horizon = self.settings.horizon_days
-            label = inside(self.labels[horizon], window, horizon)
-            thin = [(days, order_rows(inside(self.labels[days], window, days)[::DECAY_STEP])) for days in HORIZONS]
+            label = inside(self._main, window, horizon)
             order = order_rows(label)
             self._targets[window] = Target(
                 label=label,
                 order=order,
                 orders=Orders.stack([(horizon, order)], 1),
-                thin=Orders.stack(thin, DECAY_STEP),
+                thin=self.thin(window, HORIZONS),
                 returns=inside(self.returns, window, horizon),
                 earned=inside(self.daily_returns, window, 1),
                 years=self.panel.dates[window.start : window.stop].astype("datetime64[Y]").astype(str),
                 inhabited=int(np.count_nonzero(window.cut(self.panel.universe))),
             )
         return self._targets[window]
+
+    def thin(self, window: Window, horizons: Sequence[int]) -> Orders:
+        """Return the order of every fifth day's labels at several horizons, in days."""
+        rows = slice(window.start, window.stop, DECAY_STEP)
+        found = []
+        for days in horizons:
+            label = self.label(days, rows)
+            label[-(-max(window.days - days - 1, 0) // DECAY_STEP) :] = np.nan  # what ends outside the window
+            found.append((days, order_rows(label)))
+        return Orders.stack(found, DECAY_STEP)
 
     def daily_rank_ic(self, values: Values, window: Window) -> NDArray[np.float64]:
         """Return the RankIC of each day of a window, NaN where it is undefined, `[days]`."""
