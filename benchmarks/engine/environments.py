@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,8 +84,13 @@ def default_folder() -> Path:
 
 
 def set_up(folder: Path) -> None:
+    """Make the environments of the engine's rivals that are not there yet."""
+    install(folder, {each.environment: each.packages for each in RIVALS})
+
+
+def install(folder: Path, wanted: Mapping[str, tuple[str, ...]]) -> None:
     """Make the environments that are not there yet, each with its pinned packages."""
-    for name, packages in {each.environment: each.packages for each in RIVALS}.items():
+    for name, packages in wanted.items():
         place, made = folder / name, folder / name / "packages.json"
         if made.exists() and json.loads(made.read_text()) == list(packages):
             print(f"{name}: is there")

@@ -2,6 +2,7 @@
 
 python -m benchmarks.evidence index               originality: known formulas by subtree, 10,000 to 1,000,000
 python -m benchmarks.evidence index --sizes 10000
+python -m benchmarks.evidence scoring             one factor's sheet, beside alphalens, pandas and bottleneck
 
 Each part is a module of this folder with a `main` that takes the rest of the command line.
 """
@@ -12,7 +13,10 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-PARTS = {"index": "originality: the nearest of many known formulas, beside comparing pair by pair"}
+PARTS = {
+    "index": "originality: the nearest of many known formulas, beside comparing pair by pair",
+    "scoring": "one factor's sheet, beside alphalens, pandas and bottleneck",
+}
 
 
 def main(given: Sequence[str]) -> int:
