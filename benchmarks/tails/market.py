@@ -60,6 +60,6 @@ def listed(seed: int, days: int) -> Panel:
 
 def spans(panel: Panel, horizon: int, days: int) -> Iterator[Span]:
     """Yield the windows of a market, one after the other with no label in common."""
-    label = Scorer(panel, EvidenceSettings(horizon_days=horizon)).labels[horizon]
+    label = Scorer(panel, EvidenceSettings(horizon_days=horizon)).label(horizon)
     for start in range(EARLY, panel.days - days - horizon, days + horizon + 1):
         yield Span(unit(np.asarray(rank_rows(label[start : start + days]), dtype=np.float32)))

@@ -67,7 +67,7 @@ def test_new_days_are_those_after_the_panel_with_a_whole_label(ledger: Ledger) -
     values = engine(whole()).evaluate([KNOWN])[0]
     from alphaloom.factors import row_rank_correlation
 
-    reference = row_rank_correlation(values, scorer(whole(), SMALL).labels[5])[CUT : 600 - 6]
+    reference = row_rank_correlation(values, scorer(whole(), SMALL).label(5))[CUT : 600 - 6]
     assert [value for _, value in seen(ledger, name)] == pytest.approx(list(reference))
 
 
