@@ -3,11 +3,12 @@
 A reading compares a figure under stress with the clean one. Where the stress leaves the days as they are, the two daily
 series are compared day by day, and the error is the Newey-West error of the mean difference; a day on which the stressed
 factor says nothing counts 0. A historical stretch is compared with all other days, and the error joins those of both means;
-that of the stretch is the larger of its own and the one that its length would give with the other days' spread, since few
-days may look calmer than they are. Each p-value is one-sided, for a loss, from `null_distribution`.
+that of each is the larger of its own and the one that its length would give with the other's spread, since few days may look
+calmer than they are. Each p-value is one-sided, for a loss, from `null_distribution` at the days of the shorter side.
 
-A reading is judged if there was something to lose: the clean figure is beyond noise (t >= 2; for a book, its return before
-costs, and the net one is above zero), over at least three times the lag in days. The words:
+A reading is judged if there was something to lose: the clean figure is beyond noise, both over all days and over those that
+are compared (RankIC with t >= 2; a book is judged where that holds, its return before costs has it too, and the net Sharpe is
+above zero), and both sides have at least three times the lag in days. The words:
 
     breaks    keeps under half, and the loss is beyond noise
     weakens   keeps half to nine tenths, and the loss is beyond noise
@@ -50,7 +51,7 @@ SMALL_T: Final = 1.5
 class Difference:
     """A mean under stress against the clean one, and the chance of a loss as large where there is none.
 
-    `error` is the standard error of ``clean - stressed``; `t` is the clean mean's own.
+    `days` are those under stress, `counted` those of the shorter side. `error` is the standard error of ``clean - stressed``; `t` is the clean mean's own.
     """
 
     days: int
@@ -59,6 +60,7 @@ class Difference:
     error: float
     p: float
     t: float
+    counted: int
 
 
 @dataclass(frozen=True)
@@ -111,24 +113,25 @@ def paired(clean: Series, stressed: Series, clock: Clock) -> Difference:
     before, after = clean[known], np.nan_to_num(stressed[known])
     own, loss = newey_west_t(before, clock.lag), newey_west_t(before - after, clock.lag)
     if loss.days and math.isnan(loss.t):  # the same loss every day: certain, if it is one
-        return Difference(own.days, own.mean, own.mean - loss.mean, 0.0, 0.0 if loss.mean > 0 else 1.0, own.t)
+        return Difference(own.days, own.mean, own.mean - loss.mean, 0.0, 0.0 if loss.mean > 0 else 1.0, own.t, own.days)
     p = clock.p_value(loss.t, own.days)
-    return Difference(own.days, own.mean, own.mean - loss.mean, loss.standard_error, p, own.t)
+    return Difference(own.days, own.mean, own.mean - loss.mean, loss.standard_error, p, own.t, own.days)
 
 
 def apart(series: Series, inside: Rows, clock: Clock) -> Difference:
     """Compare the days of a stretch with all others; `clean` are the others."""
     there, others = newey_west_t(series[inside], clock.lag), newey_west_t(series[~inside], clock.lag)
-    error = math.hypot(_cautious(there, others), others.standard_error)
+    error = math.hypot(_cautious(there, others), _cautious(others, there))
     t = (others.mean - there.mean) / error if error > 0 else math.nan
-    return Difference(there.days, others.mean, there.mean, error, clock.p_value(t, there.days), others.t)
+    counted = min(there.days, others.days)
+    return Difference(there.days, others.mean, there.mean, error, clock.p_value(t, counted), others.t, counted)
 
 
-def _cautious(there: NeweyWest, others: NeweyWest) -> float:
-    """Return the error of a short stretch's mean: its own, or what the other days' spread makes of its length."""
-    if there.days == 0:
+def _cautious(one: NeweyWest, other: NeweyWest) -> float:
+    """Return the error of a mean: its own, or what the other side's spread makes of its length, if that is larger."""
+    if one.days == 0:
         return math.nan
-    return max(there.standard_error, others.daily_deviation / math.sqrt(there.days))
+    return max(one.standard_error, other.daily_deviation / math.sqrt(one.days))
 
 
 def judge(readings: Sequence[Reading]) -> list[Word]:

@@ -15,8 +15,8 @@ __all__ = ["RULE", "Outcome", "Stressed", "conclude"]
 
 RULE = (
     "A factor breaks where it keeps under half of a figure and the loss is beyond noise (Newey-West error of the difference, "
-    "Holm's rule at 0.05 over all figures), or where under half of its cells have a value. A figure is judged if the clean one "
-    "has a t of 2 and there are days enough."
+    "Holm's rule at 0.05 over all figures), or where under half of its cells have a value. A figure is judged where the clean "
+    "RankIC has a t of 2 and there are days enough; a book, where its return before costs has it too and it earns its costs."
 )
 LOSES = "Its book loses after costs without any stress, so no book was judged."
 SILENT = 0.5

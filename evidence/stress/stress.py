@@ -85,6 +85,16 @@ class Part:
     net: Series
     clean: dict[str, float]
 
+    @property
+    def alive(self) -> bool:
+        """Tell whether it is beyond noise on the clean days."""
+        return self.clean["t"] >= ALIVE
+
+    @property
+    def pays(self) -> bool:
+        """Tell whether its book is, before costs, and earns something after them."""
+        return self.alive and self.clean["gross_t"] >= ALIVE and self.clean["net_sharpe"] > 0
+
 
 @dataclass(frozen=True, eq=False)
 class Rehearsal:
@@ -158,10 +168,10 @@ class Rehearsal:
         known, held = (~np.isnan(series) for series in (part.rank_ic, part.net))
         ranked = apart(part.rank_ic[known], inside[known], clock)
         earned = apart(part.net[held], inside[held], clock)
-        gross = self._against_nothing(part.book.gross[~inside])
+        gross = self._against_nothing(part.book.gross[~inside]).t
         there, others = sharpe(part.net[held & inside]), sharpe(part.net[held & ~inside])
-        book = self._of_book(earned, gross, others, there)
-        return Outcome(named, ranked.days, self._of_rank_ic(ranked), book)
+        book = self._of_book(earned, part, gross, others, there)
+        return Outcome(named, ranked.days, self._of_rank_ic(ranked, part), book)
 
     def _regimes(self, evaluate: Evaluate, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
         """Compute, label and trade the factors in each market."""
@@ -184,7 +194,7 @@ class Rehearsal:
                 order = order_rows(spread)
                 ranked = paired(part.rank_ic, part.sign * self.ruler.rank_ic(order), self.clock)
                 named = scenario(told.code)
-                found.append(Outcome(named, ranked.days, self._of_rank_ic(ranked), None, *_likeness(part, order)))
+                found.append(Outcome(named, ranked.days, self._of_rank_ic(ranked, part), None, *_likeness(part, order)))
             yield found
 
     def _fills(self, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
@@ -213,7 +223,7 @@ class Rehearsal:
         """Compare RankIC and book with the clean ones on the same days."""
         rows = self.everywhere if rows is None else rows
         ranked = paired(part.rank_ic[rows], after[0][rows], self.clock)
-        return Outcome(named, ranked.days, self._of_rank_ic(ranked), self._books(part, after[1], rows))
+        return Outcome(named, ranked.days, self._of_rank_ic(ranked, part), self._books(part, after[1], rows))
 
     def _book_only(self, code: str, part: Part, net: Series) -> Outcome:
         """Compare a book with itself, where RankIC is not concerned."""
@@ -222,17 +232,17 @@ class Rehearsal:
     def _books(self, part: Part, net: Series, rows: Rows) -> Reading:
         """Compare a day's net returns with the clean ones on the same days."""
         earned = paired(part.net[rows], net[rows], self.clock)
-        gross = self._against_nothing(part.book.gross[rows])
+        gross = self._against_nothing(part.book.gross[rows]).t
         known = rows & ~np.isnan(part.net)
-        return self._of_book(earned, gross, sharpe(part.net[known]), sharpe(np.nan_to_num(net[known])))
+        return self._of_book(earned, part, gross, sharpe(part.net[known]), sharpe(np.nan_to_num(net[known])))
 
-    def _of_rank_ic(self, found: Difference) -> Reading:
-        alive = found.days >= self.clock.least and found.t >= ALIVE
+    def _of_rank_ic(self, found: Difference, part: Part) -> Reading:
+        alive = part.alive and found.counted >= self.clock.least and found.t >= ALIVE
         return Reading(found.clean, found.stressed, found.error, found.p, alive)
 
-    def _of_book(self, found: Difference, gross: Difference, clean: float, stressed: float) -> Reading:
+    def _of_book(self, found: Difference, part: Part, gross: float, clean: float, stressed: float) -> Reading:
         """Return the reading in Sharpe ratios; the error of the difference is put on the clean one's scale."""
-        alive = found.days >= self.clock.least and gross.t >= ALIVE and clean > 0
+        alive = part.pays and found.counted >= self.clock.least and gross >= ALIVE and clean > 0
         error = found.error * clean / found.clean if found.clean else float("nan")
         return Reading(clean, stressed, error, found.p, alive)
 

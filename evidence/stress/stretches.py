@@ -15,6 +15,7 @@ from .moves import Moves
 __all__ = ["CALENDAR", "Stretch", "calendar", "found_stretches"]
 
 Series = NDArray[np.float64]
+YEAR: Final = 252
 QUARTER: Final = 63
 MONTH: Final = 21
 LEAST_DAYS: Final = 10
@@ -58,7 +59,8 @@ def found_stretches(panel: Panel, moves: Moves, last: int) -> list[Stretch]:
     Returns
     -------
     list of Stretch
-        The worst drawdown of the equal-weighted market from peak to trough; its worst month (21 days); the quarters
+        The worst drawdown of the equal-weighted market from peak to trough within a year, or a third of the days if those
+        are fewer, since a stretch is compared with all other days; its worst month (21 days); the quarters
         (63 days) in which its daily moves varied most and least; the quarter whose sector leaders differ most from those
         of the quarter before (mean absolute change of a sector's return over the market's), with three sectors at least;
         the quarter with the least traded value (mean over names of log amount against the name's own mean). A panel with
@@ -90,11 +92,14 @@ def calendar(panel: Panel, last: int) -> list[Stretch]:
 
 
 def _falls(market: Series) -> Iterator[Stretch]:
-    """Yield the fall from a peak to the lowest point after it, and the worst month."""
+    """Yield the deepest fall from a peak to a trough at most a year, or a third of the days, later; and the worst month."""
     level = np.concatenate([[0.0], np.cumsum(market)])
-    depth = level - np.maximum.accumulate(level)
-    trough = int(np.argmin(depth))
-    peak = int(np.argmax(level[: trough + 1]))
+    longest = min(YEAR, len(market) // 3)
+    before = np.concatenate([np.full(longest, -np.inf), level])
+    peaks = np.lib.stride_tricks.sliding_window_view(before, longest + 1).max(axis=1)
+    trough = int(np.argmin(level - peaks))
+    first = max(trough - longest, 0)
+    peak = first + int(np.argmax(level[first : trough + 1]))
     if trough - peak >= LEAST_DAYS:
         yield Stretch("worst_drawdown", "worst drawdown", peak, trough)
     start = int(np.argmin(level[MONTH:] - level[:-MONTH]))

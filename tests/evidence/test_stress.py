@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from alphaloom.evidence.labels import forward_returns
 from alphaloom.evidence.stress import GROUPS, Stressed, stress, stress_on_search
 from alphaloom.evidence.stress.judgement import Word
-from alphaloom.factors import Engine, parse
+from alphaloom.factors import Engine, parse, sample
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
 from .lab import KNOWN, SMALL, Lab, market
@@ -172,3 +172,37 @@ def test_a_generic_factor_is_held_to_the_universe() -> None:
 
     mine, theirs = stress(everywhere, market(3), RAW)[0], stress(tomorrow, market(3), RAW)[0]
     assert mine.record() == theirs.record()
+
+
+@pytest.mark.parametrize("days", [8, 45, 150])
+def test_a_factor_that_says_nothing_and_a_short_panel_are_not_judged(days: int) -> None:
+    def silent(panel: Panel) -> list[Values]:
+        shape = panel.universe.shape
+        return [np.full(shape, np.nan, np.float32), np.ones(shape, np.float32), tomorrow(panel)[0]]
+
+    empty, flat, _ = stress(silent, market(3).rows(0, days), SMALL)
+    for found in (empty, flat):
+        assert found.sentence == "No stress was judged: on the clean days it cannot be told from luck."
+        json.dumps(found.record(), allow_nan=False)
+
+
+def test_a_panel_with_the_least_columns_can_be_stressed() -> None:
+    panel = market(3).rows(0, 200)
+    fields = {name: panel.fields[name] for name in ("open", "high", "low", "close", "volume")}
+    bare = Panel.build(panel.dates, panel.symbols, fields, panel.universe)
+    codes = [outcome.scenario.code for outcome in stress(formulas("-delta(close, 5) / close"), bare, SMALL)[0].outcomes]
+    assert "crash" in codes
+    assert {"sector_rotation", "sector_turn"}.isdisjoint(codes)
+
+
+def test_worthless_formulas_lose_nothing_that_could_be_judged() -> None:
+    """On a market with nothing in it, what is drawn at random breaks only if luck made it look good, and seldom then."""
+    panel = market(2, days=800, names=100, nothing=True)
+    rng = np.random.default_rng(2)
+    drawn = [sample(rng) for _ in range(25)]
+    found = stress(lambda each: Engine(each).evaluate(drawn), panel, SMALL)
+    lucky = [each for each in found if each.clean["t"] >= 2]
+    assert len(lucky) <= 5  # 1.25 are expected, of either sign
+    assert all(not each.breaks for each in found if each not in lucky)
+    told = [said.get("rank_ic") for each in found for said in words(each).values()]
+    assert told.count("breaks") <= 1

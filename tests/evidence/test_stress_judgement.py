@@ -50,6 +50,9 @@ def test_a_stretch_is_compared_with_all_other_days() -> None:
     assert found.p < 0.01
     others = newey_west_t(values[~inside], 10)
     assert found.error >= math.hypot(others.standard_error, others.daily_deviation / math.sqrt(63)) * (1 - 1e-9)
+    turned = apart(values - np.where(inside, 0.2, 0.0), ~inside, CLOCK)
+    assert turned.error == pytest.approx(found.error)
+    assert turned.counted == found.counted == 63
 
 
 def test_few_days_are_never_judged() -> None:
@@ -82,7 +85,7 @@ def test_the_more_is_judged_the_stronger_a_proof_must_be() -> None:
     assert judge([sure, sure, sure, sure, doubtful, whole])[4] == "breaks"  # Holm: what is sure no longer counts
 
 
-def alarms(mean: float, spread_inside: float, runs: int = 400) -> float:
+def alarms(mean: float, spread_inside: float, length: int, runs: int = 400) -> float:
     """Return how often one factor of this mean is said to break or weaken in some of eight stretches that change nothing.
 
     `spread_inside` is the spread of a stretch's days over that of the others: a wild quarter is no break.
@@ -94,7 +97,7 @@ def alarms(mean: float, spread_inside: float, runs: int = 400) -> float:
         daily = series(rng, 900, 0.0)
         for start in range(40, 840, 100):
             inside = np.zeros(900, np.bool_)
-            inside[start : start + 63] = True
+            inside[start : start + length] = True
             told = apart(mean + np.where(inside, spread_inside, 1.0) * daily, inside, CLOCK)
             readings.append(Reading(told.clean, told.stressed, told.error, told.p, told.t >= 2.0))
         found += bool({"breaks", "weakens"} & set(judge(readings)))
@@ -102,10 +105,10 @@ def alarms(mean: float, spread_inside: float, runs: int = 400) -> float:
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.03, 0.06])
-@pytest.mark.parametrize("spread", [1.0, 2.0])
-def test_noise_is_seldom_called_a_break(mean: float, spread: float) -> None:
+@pytest.mark.parametrize(("spread", "length"), [(1.0, 63), (2.0, 63), (1.0, 252), (1.0, 830)])
+def test_noise_is_seldom_called_a_break(mean: float, spread: float, length: int) -> None:
     """A worthless, a healthy and a strong factor; 400 of each, so 0.05 has a standard error of 0.011."""
-    assert alarms(mean, spread) <= 0.05 + 2 * 0.011
+    assert alarms(mean, spread, length) <= 0.05 + 2 * 0.011
 
 
 def test_a_factor_that_dies_in_a_stretch_is_found_when_it_was_strong() -> None:
