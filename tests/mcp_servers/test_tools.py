@@ -6,12 +6,15 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from alphaloom.evidence import Evaluator
-from alphaloom.ledger import Ledger
+from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
+from alphaloom.ledger.database import refusal
+from alphaloom.ledger.errors import DamagedObject
 from alphaloom.mcp_servers import SERVERS, Session, build_server, open_sessions
 from alphaloom.mcp_servers.errors import ToolError
 
@@ -302,3 +305,24 @@ def test_no_tool_names_a_day_after_the_search_window(ledger: Ledger) -> None:
     assert max(days) == last
     years = {text for text in texts(answers) if re.fullmatch(r"(19|20)\d\d", text)}
     assert years == {last[:4]}
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (LedgerConflict("verdicts: another record", field="verdicts", got={"p_value": 0.01234}), "does not allow it"),
+        (DamagedObject("/home/somebody/w/objects/ab does not hold it", got="ab"), "does not allow it"),
+        (refusal(Path("/home/somebody/w"), OSError("No space left on device")), "no space is left for the workspace"),
+    ],
+)
+def test_what_the_ledger_refuses_is_told_without_records_and_folders(
+    refused: Call, monkeypatch: pytest.MonkeyPatch, error: AlphaloomError, said: str
+) -> None:
+    def broken(self: Evaluator) -> int:
+        raise error
+
+    monkeypatch.setattr(Evaluator, "trials_left", broken)
+    body = refused("evaluation.budget")
+    assert said in body["message"]
+    assert body["hint"]
+    assert not [secret for secret in ("0.01234", "somebody", "objects") if secret in str(body)]
