@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,7 +42,7 @@ class Target:
     thin: Orders
     returns: Frame
     earned: Frame
-    years: NDArray[np.str_]
+    years: Mapping[str, slice]
     inhabited: int
 
 
@@ -104,9 +104,9 @@ class Scorer:
                 order=order,
                 orders=Orders.stack([(horizon, order)], 1),
                 thin=self.thin(window, HORIZONS),
-                returns=inside(self.returns, window, horizon),
+                returns=label if self.settings.returns == "raw" else inside(self.returns, window, horizon),
                 earned=inside(self.daily_returns, window, 1),
-                years=self.panel.dates[window.start : window.stop].astype("datetime64[Y]").astype(str),
+                years=_years(self.panel.dates[window.start : window.stop]),
                 inhabited=int(np.count_nonzero(window.cut(self.panel.universe))),
             )
         return self._targets[window]
@@ -157,7 +157,7 @@ class Scorer:
             net_sharpe=book.sharpe_net,
             decay=dict(zip(target.thin.horizons, map(float, found.decay), strict=True)),
             quantile_returns=tuple(map(_mean, found.fifths.T)),
-            by_year={str(year): _mean(found.rank_ic[target.years == year]) for year in np.unique(target.years)},
+            by_year={year: _mean(found.rank_ic[days]) for year, days in target.years.items()},
             coverage=covered,
             warnings=(*self._warnings(covered, test.mean), *self._survivors(values, window)),
             daily=found.rank_ic,
@@ -183,6 +183,13 @@ class Scorer:
             self._sizes[window] = Survivorship(self.panel, window, self.exposures.size, self.settings.horizon_days)
         said = self._sizes[window].objection(values)
         return (Warned("survivorship", said),) if said else ()
+
+
+def _years(dates: NDArray[np.datetime64]) -> dict[str, slice]:
+    """Return where each year begins and ends among ascending dates."""
+    years, starts = np.unique(dates.astype("datetime64[Y]"), return_index=True)
+    ends = [*starts[1:], len(dates)]
+    return {str(year): slice(int(a), int(b)) for year, a, b in zip(years, starts, ends, strict=True)}
 
 
 def _mean(series: NDArray[np.float64]) -> float:
