@@ -69,7 +69,8 @@ class Candidates:
         """Return the probability of backtest overfitting; None for fewer than two candidates."""
         if self.count < 2:
             return None
-        return {"probability": tidy(pbo(self.net).probability), "candidates": self.count, "blocks": 10}
+        found = {"probability": tidy(pbo(self.net).probability), "candidates": self.count, "blocks": 10}
+        return {**found, "scored": self.scored}
 
     def superior(self) -> dict[str, Any] | None:
         """Return Hansen's p-values that the best candidate earns nothing after costs; None without a candidate."""
@@ -95,6 +96,7 @@ class Candidates:
         found = choose_and_test(self.rank_ic, self.net, folds)
         return {
             "candidates": self.count,
+            "scored": self.scored,
             "splits": len(folds.splits),
             "paths": folds.path_count,
             "purge_days": purge,

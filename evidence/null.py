@@ -3,7 +3,7 @@
 A label of h days makes the daily RankIC of a worthless factor a moving average: its autocorrelation at lag j is (1 - j/h)
 times that of the factor itself, so it is largest at every lag for a factor that never changes. That worst case, flat
 weights over h shocks, is what is tested against (`tests/evidence/test_null.py` checks faster factors, and shocks whose
-size clusters in time, against it: their tails are thinner).
+size clusters in time, against it: their tails are thinner; `make tails` counts down to 1e-5).
 Newey-West errors are too small in samples of this size: at 294 days and 5-day labels a normal p-value of 1e-4 is really
 1e-3.
 

@@ -68,7 +68,8 @@ def superior(returns: ArrayLike, block_days: int, *, replications: int = REPLICA
     The statistic is the largest mean over its own standard error. `arch` computes standard errors but does not divide by
     them, so each column is divided by its own here, with the kernel of the stationary bootstrap; the test on such columns
     is the studentised one. Where no mean is above zero the statistic is zero by definition, and every p-value 1; `arch`
-    goes on with the negative maximum, and would say about one half. One is added to the count and to the samples, which makes each p-value valid and never 0.
+    goes on with the negative maximum, and would say about one half. One is added to the count
+    and to the samples, so that no p-value is 0.
 
     References
     ----------

@@ -6,7 +6,6 @@ from arch.bootstrap import SPA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import kstest
 
 from alphaloom.evidence.superior import long_run_deviation, superior
 
@@ -84,16 +83,22 @@ def p_values(markets: int, replications: int) -> NDArray[np.float64]:
     return np.array([(one.lower, one.consistent, one.upper) for one in found])
 
 
+def furthest(found: NDArray[np.float64]) -> float:
+    """Return how far the shares below each level up to 0.6 are from the levels: above, the cut at zero makes a p of 1."""
+    levels = np.linspace(0.01, 0.6, 60)
+    return float(np.abs((found[:, None] <= levels + 1e-9).mean(axis=0) - levels).max())
+
+
 def test_p_values_are_about_uniform_under_the_null() -> None:
     found = p_values(60, 99)
-    assert kstest(found[:, 2], "uniform").pvalue > 0.01
-    assert (found[:, 2] <= 0.1).mean() <= 0.1 + 3 * np.sqrt(0.09 / 60)
+    assert furthest(found[:, 2]) < 1.63 / np.sqrt(60)  # Kolmogorov's bound at 1 %
+    assert (found[:, 2] == 1).mean() == pytest.approx(0.2, abs=0.17)  # no mean above zero, with four alike
 
 
 @pytest.mark.slow
 def test_p_values_are_uniform_under_the_null() -> None:
     found = p_values(600, 199)
-    assert kstest(found[:, 2], "uniform").statistic < 0.07
+    assert furthest(found[:, 2]) < 1.63 / np.sqrt(600)
     for level in (0.01, 0.05, 0.1, 0.25):
-        share = (found[:, 2] <= level).mean()
+        share = (found[:, 2] <= level + 1e-9).mean()
         assert share <= level + 3 * np.sqrt(level * (1 - level) / 600) + 0.01  # a bootstrap of 200 days is not exact
