@@ -20,7 +20,7 @@ from .case import Case
 from .errors import TrialsSpent
 from .look import Seen, decide, ruled
 from .originality import Catalogue
-from .redundancy import LibraryValues, closest
+from .redundancy import FLOOR, LibraryValues, closest
 from .score import Scorer
 from .settings import EvidenceSettings
 from .sheet import tidy
@@ -120,7 +120,7 @@ class Gate:
                 return Reason(
                     "redundancy", False, text, {"rank_correlation": tidy(twin.rank_correlation), "most": limit}
                 )
-        found = library.closest(case.values)
+        found = library.closest(case.values, floor=min(FLOOR, limit))
         if found is None:
             return Reason("redundancy", True, "the library is empty")
         numbers = {"rank_correlation": tidy(found.rank_correlation), "most": limit}

@@ -26,8 +26,10 @@ from ..factors.node import call, number
 from .nearness import LARGEST, Codes, Numbers, code
 from .spelling import negated, respelled
 
-ZERO, CONSTANT = 1e-9, 1e-3
-"""Beside the term before it, a term is negligible below the first, and an added constant below the second."""
+ZERO, CONSTANT, FAINT = 1e-9, 1e-3, 1e-2
+"""Beside the largest term, a term is negligible below the first, an added constant below the second, and what is bounded
+beside what is bounded, as ranks are, below the third."""
+BOUNDED = frozenset({"group_rank", "minmax", "rank", "rank_gauss", "ts_corr", "ts_rank", "ts_zscore", "zscore"})
 
 
 class Outline(NamedTuple):
@@ -230,12 +232,23 @@ def _sum(node: Node) -> Drawn:
     """Draw a sum: weights are told beside that of the first term, what is negligible beside it is left out."""
     terms = sorted(_terms(node, 1.0), key=_place)
     most = max((abs(own) for own, part in terms if part is not UNIT), default=0.0)
-    kept = [(own, part) for own, part in terms if abs(own) > most * (CONSTANT if part is UNIT else ZERO)]
+    firm = all(_bounded_within(part.node) for own, part in terms if abs(own) == most and part is not UNIT)
+    kept = [(own, part) for own, part in terms if abs(own) > most * _least(part, firm)]
     if len(kept) < 2:
         return kept[0] if kept else (0.0, terms[0][1])
     pivot = kept[0][0]
     slots: list[Slot] = ["", *(own / pivot for own, _ in kept[1:])]
     return pivot, _written(node, "add", (), [part for _, part in kept], slots)
+
+
+def _least(part: Outline, firm: bool) -> float:
+    """Return below which share of the largest term one is negligible; `firm` says that the largest is bounded."""
+    return CONSTANT if part is UNIT else FAINT if firm and _bounded_within(part.node) else ZERO
+
+
+def _bounded_within(node: Node) -> bool:
+    """Tell whether values stay within a few units: ranks, scores, correlations, and their products."""
+    return node.op in BOUNDED or (node.op in ("mul", "neg") and all(map(_bounded_within, node.args)))
 
 
 def _factors(node: Node, above: bool = True) -> Iterator[tuple[bool, Drawn]]:

@@ -26,6 +26,11 @@ from .windows import Window
 
 Values = NDArray[np.float32]
 FOLDER = "redundancy"
+FLOOR = 0.3
+"""Correlations below it are told as they are, but which of them is the largest is not looked for: nobody asks, and among
+thousands that are all next to nothing only computing them all would tell."""
+FEW = 200
+"""Factors in a library for which that is looked for all the same."""
 TOGETHER = 64
 """Factors that are sketched before they are written down: a crash loses no more."""
 
@@ -61,7 +66,7 @@ def closest(values: Values, library: Mapping[str, Values], window: Window) -> Ov
 class LibraryValues:
     """What the library's factors say on one panel: sketches of all, values of those that are asked for.
 
-    Rows that the panel lacks a column for are left out. Sketches are made at the first question, once for the days of
+    Rows that the panel lacks a column or grouping for are left out. Sketches are made at the first question, once for the days of
     the search window, and kept in the workspace.
     """
 
@@ -82,7 +87,7 @@ class LibraryValues:
     def _can_compute(self, row: LibraryRow) -> bool:
         fields = row.sheet.get("fields")
         needed = set(self._read(row).fields) if fields is None else set(fields)
-        return needed <= set(self._engine.panel.fields)
+        return needed <= {*self._engine.panel.fields, *self._engine.panel.groups}
 
     def __len__(self) -> int:
         """Count the factors."""
@@ -135,11 +140,11 @@ class LibraryValues:
             self._store.add({name: self._sketcher.sketch(values) for name, values in group})
         return self._store
 
-    def closest(self, values: Values, but: str = "") -> Overlap | None:
+    def closest(self, values: Values, but: str = "", floor: float = FLOOR) -> Overlap | None:
         """Return the factor with the largest absolute rank correlation, None if there is none; see `nearest`."""
-        return next(iter(self.nearest(values, 1, but)), None)
+        return next(iter(self.nearest(values, 1, but, floor)), None)
 
-    def nearest(self, values: Values, top: int, but: str = "") -> list[Overlap]:
+    def nearest(self, values: Values, top: int, but: str = "", floor: float = FLOOR) -> list[Overlap]:
         """Return the factors with the largest absolute rank correlations, largest first, ties by name.
 
         Parameters
@@ -150,13 +155,18 @@ class LibraryValues:
             How many.
         but
             The name of a factor to leave out: the one that is asked about.
+        floor
+            Where no correlation reaches it, the answer is the factors that sketches find likeliest; 0 for a library of
+            at most 200.
 
         Notes
         -----
         Sketches tell how large each correlation can be. Those that may be among the top are computed and compared in
         full, likeliest first, until none that is left can reach the last of them; so the answer is that of `closest`.
+        Every correlation that is returned was computed in full.
         """
         others = sorted(set(self._rows) - {but})
+        floor = floor if len(others) > FEW else 0.0
         mine = self._sketcher.sketch(values)
         if not others or mine.share == 0:  # no day on which it could be correlated with anything
             return [Overlap(name, 0.0) for name in others[:top]]
@@ -167,7 +177,7 @@ class LibraryValues:
         likeliest = sorted(own, key=lambda at: (-abs(guessed.rank_correlation[at]), store.names[at]))
         order, found = _ordered(values, self._window), list[tuple[float, str, float]]()
         for at in likeliest:
-            if len(found) == top and most[at] < -found[-1][0]:
+            if len(found) == top and most[at] < max(-found[-1][0], floor):
                 continue
             name = store.names[at]
             exact = _mean(order, _ordered(self.values(name), self._window))

@@ -7,14 +7,17 @@ change over a price that is zero), since a formula is not new for that.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from ..factors import OPERATORS, Node
 from ..factors.canonical import OPPOSITE
-from ..factors.node import call, number
+from ..factors.node import call, field_node, number
 
 Rule = Callable[[Node], Node]
+POSITIVE = frozenset({"amount", "cap", "close", "close_raw", "high", "low", "open", "volume", "vwap"})
+"""Columns that are nowhere below 0."""
 
 
 @functools.lru_cache(maxsize=16384)
@@ -63,10 +66,10 @@ def _sum(node: Node) -> Node:
     logs = [arg.args[0] for arg in node.args if arg.op == "log"]
     minus = [arg.args[0].args[0] for arg in node.args if arg.op == "neg" and arg.args[0].op == "log"]
     if len(logs) + len(minus) < 2:
-        return _common(_distance(node))
+        return _common(_difference(_spread(_mirrored(_distance(node)))))
     ratio = call("div", _product(logs), _product(minus)) if minus else _product(logs)
     rest = [arg for arg in node.args if arg.op != "log" and not (arg.op == "neg" and arg.args[0].op == "log")]
-    whole = call("log", _ratio(ratio) if ratio.op == "div" else ratio)
+    whole = _growth(call("log", _ratio(ratio) if ratio.op == "div" else ratio))
     return call("add", *rest, whole) if rest else whole
 
 
@@ -79,6 +82,47 @@ def _distance(node: Node) -> Node:
             return call("demean", x)
         if other.op == "neg" and x == call("mean_across", other.args[0]):
             return negated(call("demean", other.args[0]))
+    return node
+
+
+def _mirrored(node: Node) -> Node:
+    """Write ``1 - rank(x)`` as ``rank(-x)``, and ``rank(x) - 1`` as ``-rank(-x)``: they differ by one place."""
+    if node.op != "add" or len(node.args) != 2 or node.args[1].op != "number" or abs(node.args[1].value or 0.0) != 1:
+        return node
+    minus = node.args[0].op == "neg"
+    rank = node.args[0].args[0] if minus else node.args[0]
+    if rank.op != "rank" or (node.args[1].value == 1) is not minus:
+        return node
+    turned = rank.with_args(negated(rank.args[0]))
+    return turned if minus else negated(turned)
+
+
+def _spread(node: Node) -> Node:
+    """Write ``mean(x ** 2) - mean(x) ** 2`` as the variance that it is."""
+    if node.op != "add" or [arg.op for arg in node.args].count("neg") != 1 or len(node.args) != 2:
+        return node
+    bare = [arg.args[0] if arg.op == "neg" else arg for arg in node.args]
+    for at, (square, other) in enumerate((bare, bare[::-1])):
+        mean = other.args[0] if other.op == "power" and other.args[1] == number(2) else other
+        if {square.op, mean.op} == {"ts_mean"} and mean is not other and square.window == mean.window \
+                and square.args[0] == call("power", mean.args[0], number(2)):  # fmt: skip
+            variance = _variance(Node("ts_std", mean.args, (("window", float(mean.window)),)))
+            return negated(variance) if node.args[at].op == "neg" else variance
+    return node
+
+
+def _difference(node: Node) -> Node:
+    """Write ``x - delay(x, n)`` as the change that it is."""
+    if node.op != "add" or len(node.args) != 2:
+        return node
+    for x, other in (node.args, node.args[::-1]):
+        before = call("neg", other.args[0].args[0]) if other.op == "neg" and other.args[0].op == "delay" else None
+        late = other.args[0] if other.op == "neg" else other  # a delay may stand within the sign or around it
+        before = before or (other.args[0] if other.op == "delay" else None)
+        if before is not None and before == negated(x):
+            plain = x.args[0] if x.op == "neg" else x
+            change = _change(call("delta", plain, window=late.window))
+            return negated(change) if x.op == "neg" else change
     return node
 
 
@@ -101,7 +145,7 @@ def _common(node: Node) -> Node:
 
 
 def _ratio(node: Node) -> Node:
-    """Write a distance from the mean over the spread as a z-score, and a covariance over both spreads as a correlation."""
+    """Write a distance from the mean over the spread as a z-score, a covariance over both spreads as a correlation, ..."""
     above, below = factors_of(node.args[0]), factors_of(node.args[1])
     for place, each in enumerate(above):
         for name in SCORES:
@@ -157,8 +201,16 @@ def _correlation(above: Node, below: Sequence[Node]) -> Score:
     return (Node("ts_corr", above.args, above.params), spreads) if all(each in below for each in spreads) else None
 
 
+def _relative(above: Node, below: Sequence[Node]) -> Score:
+    """Write a change over what it was before as a return."""
+    if above.op != "delta":
+        return None
+    before = call("delay", *above.args, window=above.window)
+    return (_return(call("ts_returns", *above.args, window=above.window)), [before]) if before in below else None
+
+
 SCORES: Mapping[str, Callable[[Node, Sequence[Node]], Score]] = MappingProxyType(
-    {"zscore": _day_score, "ts_zscore": _window_score, "ts_corr": _correlation}
+    {"zscore": _day_score, "ts_zscore": _window_score, "ts_corr": _correlation, "ts_returns": _relative}
 )
 
 
@@ -179,6 +231,8 @@ def _times(node: Node) -> Node:
 def _chosen(node: Node) -> Node:
     """Write a choice as the maximum, minimum, size or product that it is."""
     condition, x, y = node.args
+    if _always(condition):
+        return x
     if number(0.0) in (x, y):
         return call("mul", condition, x) if y == number(0.0) else call("mul", _opposite(condition), y)
     if condition.op not in ("lt", "gt"):
@@ -196,6 +250,15 @@ def _chosen(node: Node) -> Node:
     return node
 
 
+def _always(condition: Node) -> bool:
+    """Tell whether a condition holds wherever it is defined: prices, volumes and ranks are not below 0."""
+    if condition.op not in ("lt", "le"):
+        return False
+    less, more = condition.args
+    above = (more.op == "field" and more.name in POSITIVE) or more.op in ("rank", "ts_rank")
+    return above and less.op == "number" and (less.value or 0.0) <= 0.0
+
+
 def _opposite(condition: Node) -> Node:
     """Return where a condition does not hold."""
     opposite = OPPOSITE.get(condition.op)
@@ -210,7 +273,31 @@ def _extreme(node: Node) -> Node:
     return node
 
 
+def _clipped(node: Node) -> Node:
+    """Write what is held between two numbers as the minimum of a maximum."""
+    low, high = node.param("low", -math.inf), node.param("high", math.inf)
+    return call("min", call("max", node.args[0], number(low)), number(high))
+
+
 # Single steps.
+
+
+def _single(node: Node) -> Node:
+    """Drop a window of one row."""
+    return node.args[0] if node.window == 1 else node
+
+
+def _return(node: Node) -> Node:
+    """Write the return of one row of the close as the field that it is."""
+    return field_node("returns") if node.window == 1 and node.args[0] == field_node("close") else node
+
+
+def _growth(node: Node) -> Node:
+    """Write the logarithm of how a value has grown as its return."""
+    ratio = node.args[0]
+    if ratio.op != "div" or ratio.args[1].op != "delay" or ratio.args[1].args[0] != ratio.args[0]:
+        return node
+    return _return(call("ts_returns", ratio.args[0], window=ratio.args[1].window))
 
 
 def _variance(node: Node) -> Node:
@@ -229,24 +316,33 @@ def _change(node: Node) -> Node:
     inner = node.args[0]
     if inner.op != "log":
         return node
-    return call("log", call("div", inner.args[0], call("delay", inner.args[0], window=node.window)))
+    return _growth(call("log", call("div", inner.args[0], call("delay", inner.args[0], window=node.window))))
 
 
 def _undone(node: Node) -> Node:
     """Drop a logarithm of an exponential, and the other way round."""
     inner = node.args[0]
-    return inner.args[0] if {node.op, inner.op} == {"exp", "log"} else node
+    if {node.op, inner.op} == {"exp", "log"}:
+        return inner.args[0]
+    return _growth(node) if node.op == "log" else node
 
+
+SINGLE = ("decay_linear", "ema", "ts_last", "ts_max", "ts_mean", "ts_median", "ts_min", "ts_product")
+"""Steps over time that change nothing in a window of one row."""
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         **dict.fromkeys(("exp", "log"), _undone),
         **dict.fromkeys(("max", "min"), _extreme),
+        **dict.fromkeys(SINGLE, _single),
         "add": _sum,
+        "clip": _clipped,
         "delta": _change,
         "div": _ratio,
         "mul": _times,
+        "neg": lambda node: negated(node.args[0]),
         "sqrt": _root,
+        "ts_returns": _return,
         "ts_var": _variance,
         "where": _chosen,
     }

@@ -2,6 +2,7 @@
 
 python -m benchmarks.evidence index               originality: known formulas by subtree, 10,000 to 1,000,000
 python -m benchmarks.evidence index --sizes 10000
+python -m benchmarks.evidence redundancy          values: the library's nearest factor, from 10,000 sketches
 python -m benchmarks.evidence scoring             one factor's sheet, beside alphalens, pandas and bottleneck
 
 Each part is a module of this folder with a `main` that takes the rest of the command line.
@@ -15,6 +16,7 @@ from importlib import import_module
 
 PARTS = {
     "index": "originality: the nearest of many known formulas, beside comparing pair by pair",
+    "redundancy": "values: the most correlated of many factors, beside correlating with every one",
     "scoring": "one factor's sheet, beside alphalens, pandas and bottleneck",
 }
 

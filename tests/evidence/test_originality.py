@@ -124,6 +124,30 @@ EVASIONS = {
         "returns * (rank(close) + rank(volume))",
         "returns * rank(close) + returns * rank(volume)",
     ),
+    "returns spelled out": ("ts_std(returns, 20) * rank(volume)", "ts_std(close / delay(close, 1) - 1, 20) * rank(volume)"),
+    "returns by logarithms": (
+        "ts_std(returns, 20) * rank(volume)",
+        "ts_std(log(close) - log(delay(close, 1)), 20) * rank(volume)",
+    ),
+    "a return as a change over what was": (
+        "ts_returns(close, 5) * rank(volume)",
+        "delta(close, 5) / delay(close, 5) * rank(volume)",
+    ),
+    "a faint rank added": (
+        "rank(ts_corr(close, volume, 10)) * rank(returns)",
+        "rank(ts_corr(close, volume, 10)) * rank(returns) + 0.001 * rank(ts_mad(high / low, 30))",
+    ),
+    "a choice that is always the same": (
+        "rank(ts_std(returns, 20)) * rank(volume)",
+        "where(close > 0, rank(ts_std(returns, 20)) * rank(volume), rank(open))",
+    ),
+    "a window of one row": ("rank(delta(close, 5))", "ts_max(ts_mean(rank(delta(close, 5)), 1), 1)"),
+    "held between two numbers": ("clip(returns, -0.1, 0.1) * rank(volume)", "min(max(returns, -0.1), 0.1) * rank(volume)"),
+    "one less the rank of the opposite": ("rank(high - low) * rank(volume)", "rank(volume) * (1 - rank(low - high))"),
+    "a standard deviation by hand": (
+        "ts_std(returns, 20) * rank(volume)",
+        "sqrt(ts_mean(returns * returns, 20) - ts_mean(returns, 20) * ts_mean(returns, 20)) * rank(volume)",
+    ),
 }  # fmt: skip
 
 DIFFERENT = {
@@ -133,6 +157,8 @@ DIFFERENT = {
     "a square and a cube": ("ts_mean(returns ** 2, 20)", "ts_mean(returns ** 3, 20)"),
     "the first and the last fifth": ("ts_quantile(returns, 20, 0.2)", "ts_quantile(returns, 20, 0.8)"),
     "rises and falls": ("ts_mean(close > open, 20)", "ts_mean(close < open, 20)"),
+    "a rank that counts": ("rank(close) + 0.1 * rank(volume)", "rank(close)"),
+    "a choice that depends": ("where(returns > 0, rank(close), rank(volume))", "rank(close)"),
     "the close and the raw close": ("rank(close) * volume", "rank(close_raw) * volume"),
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.evidence import redundancy
-from alphaloom.evidence.redundancy import LibraryValues, Overlap, closest, rank_correlation
+from alphaloom.evidence.redundancy import FLOOR, LibraryValues, Overlap, closest, rank_correlation
 from alphaloom.evidence.sketch import MISSING, Sketch, Sketcher, Sketches, guess
 from alphaloom.evidence.sketch_store import SketchStore
 from alphaloom.evidence.windows import Window
@@ -141,10 +141,10 @@ def test_the_closest_is_that_of_comparing_all(tmp_path_factory: pytest.TempPathF
     library["twin"], library["turned"] = values[12], -values[12]
     told, _ = shown(tmp_path_factory.mktemp("library"), member, library)
     for candidate in values[11:]:
-        assert told.closest(candidate) == closest(candidate, library, WINDOW)
+        assert told.closest(candidate, floor=0.0) == closest(candidate, library, WINDOW)
         exact = [Overlap(name, rank_correlation(candidate, each, WINDOW)) for name, each in library.items()]
         exact.sort(key=lambda one: (-abs(one.rank_correlation), one.factor_id))
-        assert told.nearest(candidate, 4) == exact[:4]
+        assert told.nearest(candidate, 4, floor=0.0) == exact[:4]
 
 
 def test_random_formulas_on_a_market_are_told_as_by_comparing_all(tmp_path: Path) -> None:
@@ -158,6 +158,25 @@ def test_random_formulas_on_a_market_are_told_as_by_comparing_all(tmp_path: Path
     for name in names:
         candidate = engine.evaluate([expressions[name]])[0]
         assert told.closest(candidate) == closest(candidate, library, window)
+
+
+def test_in_a_long_library_what_reaches_the_floor_is_told_as_by_comparing_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redundancy, "FEW", 0)
+    member, values = drawn(8, 40)
+    library = {f"f{at:02}": each for at, each in enumerate(values[:30])}
+    told, _ = shown(tmp_path, member, library)
+    reached = 0
+    for candidate in values[30:]:
+        right, found = closest(candidate, library, WINDOW), told.closest(candidate)
+        assert right is not None
+        assert found is not None
+        assert found.rank_correlation == rank_correlation(candidate, library[found.factor_id], WINDOW)
+        if abs(right.rank_correlation) >= FLOOR:
+            reached += 1
+            assert found == right
+    assert reached >= 2
 
 
 def test_a_clone_is_caught_upside_down_and_with_half_its_cells_hidden(tmp_path: Path) -> None:
@@ -202,6 +221,17 @@ def test_a_row_whose_columns_the_panel_lacks_is_left_out(tmp_path: Path) -> None
     told, _ = shown(tmp_path, member, {"a": values[0]})
     told.show([row("b", fields=["close", "sentiment"])])
     assert list(told) == ["a"]
+
+
+def test_a_factor_by_group_is_compared_with_too(tmp_path: Path) -> None:
+    text = "group_zscore(volume, sector)"
+    kept = LibraryRow("a", text, "", "h", "run", {"fields": sorted(parse(text).fields)})
+    told = LibraryValues(
+        Engine(market()), Window("search", 0, 250, "a", "b"), tmp_path, lambda one: parse(one.text), [kept]
+    )
+    found = told.closest(-told.values("a"))
+    assert found is not None
+    assert found.rank_correlation == pytest.approx(-1)
 
 
 def test_a_later_day_makes_nothing_anew_and_another_window_does(tmp_path: Path) -> None:
