@@ -93,12 +93,21 @@ def _shelves(library: Path | None, names: dict[str, frozenset[str]]) -> Sequence
 def _of_file(file: Path, names: dict[str, frozenset[str]]) -> Shelf:
     from ..evidence.published import drawn
     from ..evidence.shelf import OpenShelf
-    from ..factors import parse
 
     written = collected((), str(file))
-    fields, groups = names["fields"], names["groups"]
-    read = ((each.name or each.place(), parse(each.text, fields=fields, groups=groups)) for each in written)
+    read = ((each.name or each.place(), _parsed(each, names)) for each in written)
     return OpenShelf(drawn(name, expression, file.name) for name, expression in read)
+
+
+def _parsed(written: Written, names: dict[str, frozenset[str]]) -> Expression:
+    """Read one formula of a file, or say where it cannot be read."""
+    from ..factors import ParseError, parse
+
+    try:
+        return parse(written.text, fields=names["fields"], groups=names["groups"])
+    except ParseError as error:
+        first = error.mistakes[0]
+        raise typer.BadParameter(f"--library: {written.place(first.at)}: {first.message}. {first.hint}") from None
 
 
 def _of_workspace(folder: Path, names: dict[str, frozenset[str]]) -> Sequence[Shelf]:

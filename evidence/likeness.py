@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from struct import unpack_from
+from struct import unpack, unpack_from
 from typing import NamedTuple, Self
 
 from ..factors import Expression, render
@@ -116,9 +116,8 @@ def packed(known: Known) -> bytes:
 def unpacked(raw: bytes, size: int) -> Known:
     """Read what `packed` wrote."""
     name, where, text, drawn, numbers = raw.split(b"\0", 4)
-    values = array("d")
-    values.frombytes(numbers)
-    return Known(name.decode(), where.decode(), text.decode(), drawn.decode(), tuple(values), size)
+    values = unpack(f"{len(numbers) // 8}d", numbers)
+    return Known(name.decode(), where.decode(), text.decode(), drawn.decode(), values, size)
 
 
 def raw_holds(raw: bytes, part: Outline) -> bool:

@@ -349,6 +349,8 @@ def _call(node: Node) -> Drawn:
             found.append((factor, part, ""))
         elif part is UNIT or not factor or rule == "none":
             found.append((factor, part, factor))
+        elif factor == 1.0:  # mostly: there is nothing to move
+            found.append((1.0, part, ""))
         else:
             outside, inside = map(float, SCALING[rule](factor))  # type: ignore[arg-type]  # they hold for floats as well
             if inside < 0 and operator.mirror:
@@ -357,7 +359,7 @@ def _call(node: Node) -> Drawn:
             total *= outside
             found.append((1.0, part, "-" if inside < 0 else ""))
     head, tail = found[:sorted_from], found[sorted_from:]
-    found = [*head, *sorted(tail, key=lambda each: (_place(each[:2]), str(each[2])))]
+    found = [*head, *sorted(tail, key=lambda each: (_place(each[:2]), str(each[2])))] if len(tail) > 1 else found
     values = tuple([node.param(name, node.window if default is None else default) for name, default in numbers])
     return total, _written(node, op, values, [part for _, part, _ in found], [slot for _, _, slot in found])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,6 +120,11 @@ class SortedRun:
         self.keys, self.starts, self.code_starts = map(self._array, ("keys", "starts", "code_starts"))
         self.holders, self.codes, self.sizes = map(self._array, ("holders", "codes", "sizes"))
         self.by_name, self.ends = map(self._array, ("by_name", "ends"))
+        self._keys, self._starts, self._ends = (
+            self.keys.data,
+            self.starts.data,
+            self.ends.data,
+        )  # single ones are read faster
 
     def _array(self, name: str) -> Array:
         place, count = self._table[name]
@@ -130,10 +136,10 @@ class SortedRun:
 
     def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
-        place = int(self.keys.searchsorted(np.uint64(key)))
-        if place == self.keys.size or self.keys[place] != key:
+        place = bisect_left(self._keys, key)
+        if place == len(self._keys) or self._keys[place] != key:
             return
-        at, stop = self.starts[place : place + 2].tolist()
+        at, stop = self._starts[place], self._starts[place + 1]
         width, first, step = len(codes), int(self.code_starts[place]) - at * len(codes), FIRST
         wanted = np.array(codes, np.int16)
         while at < stop:
@@ -150,7 +156,7 @@ class SortedRun:
         return self._name(place).decode()
 
     def _name(self, place: int) -> bytes:
-        start = int(self.ends[place])
+        start = self._ends[place]
         return self._map[start : self._map.find(b"\0", start)]
 
     def holds(self, place: int, part: Outline) -> bool:
@@ -163,8 +169,7 @@ class SortedRun:
 
     def record(self, place: int) -> bytes:
         """Return a formula as it is packed."""
-        start, end = self.ends[place : place + 2].tolist()
-        return self._map[start:end]
+        return self._map[self._ends[place] : self._ends[place + 1]]
 
     def __contains__(self, name: str) -> bool:
         """Tell whether there is a formula of this name."""

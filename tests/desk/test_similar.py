@@ -119,3 +119,10 @@ def test_a_mistake_is_told_as_by_check(capsys: Capture) -> None:
 def test_bad_input_is_named(arguments: list[str], said: str, capsys: Capture) -> None:
     assert outcome(["factor", "similar", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_bad_line_of_a_library_is_named_with_its_place(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "mine.txt").write_text("close - open\nrank(clos)\n")
+    assert outcome(["factor", "similar", "close", "--library", "mine.txt"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "--library: mine.txt:2:6: unknown field 'clos'. Did you mean close?" in said
