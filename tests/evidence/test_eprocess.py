@@ -56,6 +56,16 @@ def test_stopping_with_all_that_is_known_at_the_end_of_a_quarter_wins_nothing() 
     assert won.mean() <= 1 + 3 * won.std() / math.sqrt(len(won))
 
 
+def test_an_average_that_is_read_while_bets_are_open_would_win_by_stopping() -> None:
+    """Shows why quarters are settled: one bet, left where its first four days went badly."""
+    rng = np.random.default_rng(7)
+    shocks = rng.standard_normal((20_000, HORIZON))
+    rank_ic = DEVIATION * shocks.sum(axis=1) / math.sqrt(HORIZON)
+    settled = 1 + SHARES[-1] * np.clip(rank_ic / (REACH * DEVIATION), -1, 1)
+    assert settled.mean() == pytest.approx(1, abs=0.01)
+    assert np.where(shocks[:, :4].sum(axis=1) < 0, 1, settled).mean() > 1.1
+
+
 @pytest.mark.parametrize(("mean", "most"), [(0.03, 630), (0.05, 315)])
 def test_an_edge_is_proven_in_the_days_that_are_stated(mean: float, most: int) -> None:
     grown = capitals(overlapping(5, 200, 2520) + mean) >= 100
