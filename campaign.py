@@ -129,7 +129,12 @@ class Campaign:
         now = self.clock()
         run = f"{now:%Y%m%d-%H%M%S}-{self.settings.name}-{digest(now.isoformat())[:4]}"
         settings, last_day = self.settings.model_dump(mode="json"), str(panel.dates[-1])
-        config = {"settings": settings, "panel": panel.digest, "last_day": last_day}
+        config = {
+            "settings": settings,
+            "panel": panel.digest,
+            "last_day": last_day,
+            "sectors": "sector" in panel.groups,
+        }
         ledger.start_run(Run(run, config, self.settings.seed, dataset, now.isoformat()))
         return run
 

@@ -36,7 +36,8 @@ def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]
             yield evaluator
             return
         rules = settings.model_dump(mode="json")  # a campaign's are its "settings"
-        config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
+        config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
+        config |= {"rules": rules}
         ledger.start_run(Run(name, config, settings.seed, dataset, clock.isoformat()))
         with ledger.lock(name):
             yield evaluator

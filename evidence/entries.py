@@ -43,6 +43,8 @@ class Terms:
         Mean RankIC on selection as written, not signed.
     deviation
         Standard deviation of a day's RankIC on search.
+    sectors
+        Whether that panel had sectors, which residual returns are without; None where unknown.
     names
         Names of that panel; empty where unknown.
     """
@@ -53,6 +55,7 @@ class Terms:
     judged_to: str
     rank_ic: float
     deviation: float
+    sectors: bool | None = None
     names: tuple[str, ...] = ()
 
     @property
@@ -62,7 +65,7 @@ class Terms:
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form, without the names."""
-        plain = ("horizon_days", "returns", "sign", "judged_to", "rank_ic", "deviation")
+        plain = ("horizon_days", "returns", "sign", "judged_to", "rank_ic", "deviation", "sectors")
         return {name: getattr(self, name) for name in plain}
 
 
@@ -216,6 +219,7 @@ class _Reader:
             judged_to=max(last, self.ledger.kept.seen_before(archive.run.started_at, names)),
             rank_ic=selection["rank_ic"],
             deviation=abs(search["rank_ic"] / search["icir"]),
+            sectors=archive.run.config.get("sectors"),
             names=names,
         ), ""
 

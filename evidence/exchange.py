@@ -38,6 +38,7 @@ class Judged(_Strict):
     judged_to: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
     rank_ic: float = Field(ge=-1, le=1)
     deviation: float = Field(gt=0, le=1)
+    sectors: bool | None
 
 
 class Factor(_Strict):

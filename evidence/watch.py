@@ -144,6 +144,12 @@ class Watch:
         shared = len(judged & set(self.panel.symbols))
         if shared < SHARED * len(judged):
             return f"the panel has {shared} of the {len(judged)} names on which it was judged: another market"
+        if entry.terms.returns == "residual" and entry.terms.sectors not in (None, "sector" in self.panel.groups):
+            return (
+                "it was judged on returns with sectors taken out, and the panel has none: add --sectors FILE"
+                if entry.terms.sectors
+                else "it was judged on a panel without sectors, and this one has them: leave --sectors away"
+            )
         return ""
 
     def _daily(self, entry: Entry, terms: Terms, rows: slice) -> dict[str, float | None]:

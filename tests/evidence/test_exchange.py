@@ -20,6 +20,7 @@ from .lab import read
 FIRST, SECOND = "rank(ts_skew(volume, 31))", "ts_mad(close / open, 23) * -1"
 JUDGED = {
     "horizon_days": 5, "returns": "residual", "sign": -1, "judged_to": "2020-06-30", "rank_ic": -0.03, "deviation": 0.08,
+    "sectors": True,
 }  # fmt: skip
 
 

@@ -144,6 +144,7 @@ def test_the_sealed_days_of_the_panel_that_was_judged_stay_shut(ledger: Ledger) 
         (lambda panel: panel.rows(0, CUT + 3), "no complete new day"),
         (lambda panel: replace(panel, symbols=tuple(f"z{name}" for name in panel.symbols)), "another market"),
         (lambda panel: replace(panel, symbols=tuple(f"z{name}" for name in panel.symbols)), "0 of the 120 names"),
+        (lambda panel: replace(panel, groups={}, group_labels={}), "with sectors taken out, and the panel has none"),
     ],
 )
 def test_a_panel_that_cannot_tell_says_why(ledger: Ledger, change: Callable[[Panel], Panel], said: str) -> None:
