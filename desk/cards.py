@@ -84,7 +84,7 @@ def _facts(entry: Mapping[str, Any], hypothesis: Mapping[str, Any]) -> list[tupl
     ]
     if entry.get("incremental"):
         facts.append(("beside the library, on search", beside(entry["incremental"])))
-    facts += profile_rows(entry.get("profile") or {})
+    facts += profile_rows({key: value for key, value in (entry.get("profile") or {}).items() if key != "decay"})
     rank_ic = ((entry.get("metrics") or {}).get("search") or {}).get("rank_ic")
     if rank_ic is not None and rank_ic < 0:
         facts.append(("held", "reversed: its low values are bought"))

@@ -11,6 +11,8 @@ __all__ = ["profile_rows", "spark"]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SHOWN_HORIZONS = ("1", "2", "3", "5", "10", "20")
+REGIMES = ("rising", "falling", "calm", "usual", "stormy")
+STYLES = ("size", "beta", "momentum", "volatility")
 
 
 def profile_rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -55,12 +57,12 @@ def _fifths(sheet: Mapping[str, Any]) -> str:
 
 
 def _regimes(regimes: Mapping[str, Any]) -> str:
-    told = {name: f"{_signed(row.get('rank_ic'))} (t {number(row.get('t'), 1)})" for name, row in regimes.items()}
-    return ", ".join(f"{name} {text}" for name, text in told.items())
+    known = [(name, regimes[name]) for name in REGIMES if name in regimes]
+    return ", ".join(f"{name} {_signed(row.get('rank_ic'))} (t {number(row.get('t'), 1)})" for name, row in known)
 
 
 def _exposures(exposures: Mapping[str, Any]) -> str:
-    told = [f"{name} {number(value, 2, sign=True)}" for name, value in exposures.items() if name != "sector"]
+    told = [f"{name} {number(exposures[name], 2, sign=True)}" for name in STYLES if name in exposures]
     if exposures.get("sector") is not None:
         told.append(f"sectors explain {percent(exposures['sector'], 0)} of its ranks' variance")
     return ", ".join(told)
