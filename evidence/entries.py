@@ -68,6 +68,10 @@ class Terms:
         plain = ("horizon_days", "returns", "sign", "judged_to", "rank_ic", "deviation", "sectors")
         return {name: getattr(self, name) for name in plain}
 
+    def full(self) -> dict[str, Any]:
+        """Return the JSON form with the names, from which the terms can be made again."""
+        return {**self.record(), "names": list(self.names)}
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -173,7 +177,8 @@ class _Reader:
         told |= {"origin": row.origin, "run": row.run}
         if row.origin in (ACCEPTED, PROMOTED) and archive and row.factor_id in archive.verdicts:
             return self._judged(archive, row.factor_id, told, history)
-        terms = Terms(**row.terms["judged"]) if row.terms.get("judged") else None
+        judged = row.terms.get("judged")
+        terms = Terms(**{**judged, "names": tuple(judged["names"])}) if judged else None
         lost = "its verdict is not in this record" if row.origin in (ACCEPTED, PROMOTED) else "it was never judged"
         lacking = "" if terms else lost
         return Entry(

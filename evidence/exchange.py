@@ -39,6 +39,7 @@ class Judged(_Strict):
     rank_ic: float = Field(ge=-1, le=1)
     deviation: float = Field(gt=0, le=1)
     sectors: bool | None
+    names: tuple[str, ...]
 
 
 class Factor(_Strict):
@@ -80,7 +81,7 @@ def _factor(one: Condition) -> dict[str, Any]:
         "proof": entry.proof,
         "hypothesis": entry.hypothesis,
         "search_rank_ic": entry.search.get("rank_ic"),
-        "judged": entry.terms.record() if entry.terms else None,
+        "judged": entry.terms.full() if entry.terms else None,
         "days_since": told["days"],
         "rank_ic_since": told["rank_ic_since"],
     }
@@ -159,7 +160,7 @@ def imported(ledger: Ledger, path: Path, day: str) -> dict[str, Any]:
 
 def _row(one: Factor) -> LibraryRow:
     canonical = parse(one.text, fields=one.fields).canonical_text
-    judged = Terms(**one.judged.model_dump()).record() if one.judged else None
+    judged = Terms(**one.judged.model_dump()).full() if one.judged else None
     terms = {"judged": judged, "proof": one.proof, "days_since": one.days_since, "rank_ic_since": one.rank_ic_since}
     sheet = {"fields": list(one.fields), "rank_ic": one.search_rank_ic}
     return LibraryRow(one.id, one.text, canonical, one.hypothesis, "", sheet, IMPORTED, terms)

@@ -20,7 +20,7 @@ from .lab import read
 FIRST, SECOND = "rank(ts_skew(volume, 31))", "ts_mad(close / open, 23) * -1"
 JUDGED = {
     "horizon_days": 5, "returns": "residual", "sign": -1, "judged_to": "2020-06-30", "rank_ic": -0.03, "deviation": 0.08,
-    "sectors": True,
+    "sectors": True, "names": ["A", "B"],
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def test_a_library_comes_over_with_its_claims_and_its_retirements(file: Path, tm
         )
         terms = found[FIRST].terms
         assert terms is not None
-        assert terms.record() == JUDGED
+        assert terms.full() == JUDGED
         assert exported(other)["factors"][0]["judged"] == json.loads(file.read_text())["factors"][0]["judged"]
 
 
