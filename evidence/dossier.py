@@ -19,10 +19,9 @@ from .evaluator import Evaluator
 from .gate import PAID
 from .labels import unlabelled
 from .opening import earlier_openings
+from .power import next_power
 from .profile import Profiler
-from .prospect import labelled, prospect
 from .sheet import tidy
-from .significance import null_distribution
 from .windows import Window
 
 WORDS = ("accepted", "watchlist", "rejected")
@@ -190,28 +189,10 @@ class Dossier:
         refused["duplicate"] += len(scored) - len(set(scored))
         return {"total": len(rows), "refused": {stage: count for stage, count in sorted(refused.items()) if count}}
 
-    def _stream(self) -> tuple[int, int]:
-        """Return the number that the next trial on this selection window would have, and the discoveries before it."""
-        found = sum(1 for trial in self.looks.trials if (trial.outcome or {}).get("passed") is True)
-        return len(self.looks.trials) + self.looks.declared + 1, found
-
     def power(self) -> dict[str, Any]:
         """Return the smallest RankIC that the next trial on this selection window could prove."""
-        settings = self.evaluator.settings
-        number, found = self._stream()
-        days = labelled(self.evaluator.windows.selection.days, settings.horizon_days)
-        null = null_distribution(days, settings.horizon_days, self.evaluator.scorer.lag)
-        return prospect(null, number - 1, found, settings.level, self._daily_deviation()).record()
-
-    def _daily_deviation(self) -> float:
-        """Return the median long-run standard deviation of one day's RankIC over the scored factors."""
-        sheets = [self.evaluator.rows[name].sheet for name in sorted(self.evaluator.rows)]
-        known = [
-            abs(sheet["rank_ic"] / sheet["t"]) * np.sqrt(sheet["days"])
-            for sheet in sheets
-            if sheet["t"] and sheet["rank_ic"]
-        ]
-        return float(np.median(known)) if known else float("nan")
+        found = sum(1 for trial in self.looks.trials if (trial.outcome or {}).get("passed") is True)
+        return next_power(self.evaluator, len(self.looks.trials) + self.looks.declared, found)
 
     def overfitting(self) -> dict[str, Any] | None:
         """Return the probability of backtest overfitting over the campaign's candidates; it never blocks."""

@@ -47,6 +47,8 @@ class Terms:
         Whether that panel had sectors, which residual returns are without; None where unknown.
     names
         Names of that panel; empty where unknown.
+    label_scale
+        Unit of residual returns; files of before there was a choice do not name it.
     """
 
     horizon_days: int
@@ -57,6 +59,7 @@ class Terms:
     deviation: float
     sectors: bool | None = None
     names: tuple[str, ...] = ()
+    label_scale: str = "none"
 
     @property
     def promise(self) -> Promise:
@@ -65,7 +68,7 @@ class Terms:
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form, without the names."""
-        plain = ("horizon_days", "returns", "sign", "judged_to", "rank_ic", "deviation", "sectors")
+        plain = ("horizon_days", "returns", "label_scale", "sign", "judged_to", "rank_ic", "deviation", "sectors")
         return {name: getattr(self, name) for name in plain}
 
     def full(self) -> dict[str, Any]:
@@ -226,6 +229,7 @@ class _Reader:
             deviation=abs(search["rank_ic"] / search["icir"]),
             sectors=archive.run.config.get("sectors"),
             names=names,
+            label_scale=rules.label_scale,
         ), ""
 
 

@@ -34,6 +34,7 @@ class Judged(_Strict):
 
     horizon_days: int = Field(ge=1, le=20)
     returns: Literal["residual", "raw"]
+    label_scale: Literal["own_risk", "none"] = "none"
     sign: Literal[-1, 1]
     judged_to: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
     rank_ic: float = Field(ge=-1, le=1)

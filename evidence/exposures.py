@@ -18,6 +18,7 @@ YEAR_DAYS, MONTH_DAYS = 252, 21
 LEAST_MOMENTUM_DAYS = 200
 NOISE = 1e-9
 """Share of a rank below which a residual is rounding."""
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -128,12 +129,12 @@ def neutralised(values: NDArray[np.float32], styles: Sequence[Frame], sector: ND
         seen = np.flatnonzero(~np.isnan(ranks[day]))
         if seen.size:
             columns = np.stack([ranks[day, seen], *(style[day, seen] for style in known)])
-            rest = _regress_day(columns, codes[seen], width)
+            rest = _regress_day(columns, codes[seen], width, np.ones(seen.size))
             out[day, seen] = np.where(np.abs(rest) < NOISE, 0.0, rest)
     return out
 
 
-def residual(label: Frame, exposures: Exposures) -> Frame:
+def residual(label: Frame, exposures: Exposures, risk: Frame | None = None) -> Frame:
     """Return a label with market, sector and size taken out, day by day.
 
     Parameters
@@ -142,13 +143,16 @@ def residual(label: Frame, exposures: Exposures) -> Frame:
         `[T, N]` forward returns, NaN missing.
     exposures
         Known at the close of each row's day.
+    risk
+        `[T, N]`, above 0: what each name moves by on its own (`own_risk`). With it the squares are weighted by
+        1 / risk**2, and the residual is in units of it: a quiet name's small move counts as much as a wild one's large.
 
     Returns
     -------
     Frame
-        `[T, N]`: residuals of an ordinary least-squares regression of each day's labels on sector dummies, beta and
-        log size. A name with an unknown exposure is given its sector's mean of it; NaN stays NaN. A day with fewer
-        than 10 labels is demeaned only.
+        `[T, N]`: residuals of a least-squares regression of each day's labels on sector dummies, beta and log size. A
+        name with an unknown exposure is given its sector's mean of it; NaN stays NaN. A day with fewer than 10 labels
+        is demeaned only.
     """
     out = np.full(label.shape, np.nan)
     codes = exposures.sector.astype(np.int64) + 1
@@ -158,13 +162,15 @@ def residual(label: Frame, exposures: Exposures) -> Frame:
         if seen.size == 0:
             continue
         columns = np.stack([label[day, seen], exposures.beta[day, seen], exposures.size[day, seen]])
-        out[day, seen] = _regress_day(columns, codes[seen], width)
+        unit = np.ones(seen.size) if risk is None else risk[day, seen]
+        out[day, seen] = _regress_day(columns, codes[seen], width, unit)
     return out
 
 
-def _regress_day(columns: Frame, codes: NDArray[np.int64], width: int) -> Frame:
-    """Return the residual of the first row on sector means and on the other rows (Frisch-Waugh-Lovell)."""
-    y, x = (part for part in (_within(columns[:1], codes, width), _within(columns[1:], codes, width)))
+def _regress_day(columns: Frame, codes: NDArray[np.int64], width: int, unit: NDArray[np.float64]) -> Frame:
+    """Return the residual of the first row on sector means and on the other rows (Frisch-Waugh-Lovell), in units."""
+    weight = unit**-2.0
+    y, x = (_within(part, codes, width, weight) / unit for part in (columns[:1], columns[1:]))
     residue: Frame = y[0]
     if residue.size < 10:
         return residue
@@ -173,12 +179,12 @@ def _regress_day(columns: Frame, codes: NDArray[np.int64], width: int) -> Frame:
     return out
 
 
-def _within(rows: Frame, codes: NDArray[np.int64], width: int) -> Frame:
+def _within(rows: Frame, codes: NDArray[np.int64], width: int, weight: NDArray[np.float64]) -> Frame:
     """Take each sector's mean out of each row; unknown cells become that mean, so zero."""
     out = np.empty_like(rows)
     for index, row in enumerate(rows):
         known = ~np.isnan(row)
-        count = np.bincount(codes[known], minlength=width)
-        mean = np.bincount(codes[known], weights=row[known], minlength=width) / np.maximum(count, 1)
+        total = np.bincount(codes[known], weights=weight[known], minlength=width)
+        mean = np.bincount(codes[known], weights=row[known] * weight[known], minlength=width) / np.maximum(total, TINY)
         out[index] = np.where(known, row - mean[codes], 0.0)
     return out

@@ -31,6 +31,8 @@ from .windows import Windows
 Values = NDArray[np.float32]
 LEAST_NAMES, LEAST_DAYS = 0.25, 0.5
 """Share of the universe that a factor must rank on a day, and share of search days on which it must do so."""
+ASKED = {"horizon_days", "returns", "label_scale", "test", "level", "watch_p", "costs"}
+"""Settings that decide what a look shows."""
 PAID = "paid"
 """Kind of the event by which a run is charged for a look that another run had opened and never took."""
 
@@ -135,7 +137,7 @@ class Gate:
     def _asked(self, case: Case) -> dict[str, Any]:
         """Return all that decides what a look shows, besides the formula and the window; its digest is the question."""
         settings = self.settings
-        asked = settings.model_dump(mode="json", include={"horizon_days", "returns", "level", "watch_p", "costs"})
+        asked = settings.model_dump(mode="json", include=ASKED)
         return {**asked, "data": self.data, "sign": case.sign}
 
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
@@ -176,6 +178,7 @@ class Gate:
             search_days=self.windows.search.days,
             selection_days=self.windows.selection.days,
             sheet=sheet.record(),
+            held=self.scorer.held(case.values, self.windows.selection),
         )
         found = self._discoveries_before(trial)
         kept = {"seen": self.ledger.put(seen.body()), "discoveries": found}

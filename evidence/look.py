@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ..ledger import Trial, canonical_json
 from .overfitting import deflated_sharpe
+from .proof import proof
 from .sheet import tidy
-from .significance import lond_level, newey_west_t, null_distribution
+from .significance import lond_level
 from .verdict import Reason, Verdict, Word
 
 Series = NDArray[np.float64]
@@ -46,6 +47,8 @@ class Seen:
         Length of both windows.
     sheet
         The selection sheet as recorded.
+    held
+        RankIC of each selection day with what is held on it `[D]`, where that is tested; None where `rank_ic` is.
     """
 
     asked: Mapping[str, Any]
@@ -56,6 +59,7 @@ class Seen:
     search_days: int
     selection_days: int
     sheet: Mapping[str, Any]
+    held: Series | None = None
 
     def body(self) -> bytes:
         """Return the bytes that are stored: canonical JSON, in which a float64 keeps every bit and NaN is null."""
@@ -68,6 +72,7 @@ class Seen:
             "search_days": self.search_days,
             "selection_days": self.selection_days,
             "sheet": dict(self.sheet),
+            "held": None if self.held is None else _listed(self.held),
         }
         return canonical_json(record).encode()
 
@@ -75,8 +80,9 @@ class Seen:
     def read(cls, body: bytes) -> Seen:
         """Return what `body` wrote."""
         record = json.loads(body)
-        for name in ("rank_ic", "net"):
-            record[name] = np.array(record[name], dtype=np.float64)  # null becomes NaN
+        for name in ("rank_ic", "net", "held"):
+            if record.get(name) is not None:
+                record[name] = np.array(record[name], dtype=np.float64)  # null becomes NaN
         return cls(**record | {"sharpes": tuple(record["sharpes"])})
 
 
@@ -96,8 +102,9 @@ def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
     -----
     A factor is a discovery if its unrounded p-value is at most the unrounded level; both are recorded to six digits.
     """
-    sign, test = int(seen.asked["sign"]), newey_west_t(seen.rank_ic, seen.lag)
-    p_value = _p_value(test.days, int(seen.asked["horizon_days"]), seen.lag, sign * test.t)
+    sign = int(seen.asked["sign"])
+    test = proof(seen.rank_ic, seen.held, int(seen.asked["horizon_days"]), seen.lag)
+    p_value = test.p_value(sign)
     level = lond_level(number, found, float(seen.asked["level"]))
     return {
         "p_value": float(f"{p_value:.6g}"),
@@ -107,6 +114,7 @@ def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
         "watch": p_value <= float(seen.asked["watch_p"]),
         "sign": sign,
         "deflated_sharpe": deflated(seen, number),
+        "power": test.power(level),
     }
 
 
@@ -116,11 +124,12 @@ def ruled(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
     word: Word = "accepted" if outcome["passed"] else "watchlist" if outcome["watch"] else "rejected"
     text = (
         f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial {trial.number}"
-        f" with {outcome['discoveries_before']} found before"
+        f" with {outcome['discoveries_before']} found before{_bar(outcome)}"
     )
     numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
     statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
-    selection = {**outcome["selection"], **numbers, "deflated_sharpe": outcome["deflated_sharpe"]}
+    told = {key: outcome[key] for key in ("deflated_sharpe", "power") if key in outcome}
+    selection = {**outcome["selection"], **numbers, **told}
     return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)
 
 
@@ -130,9 +139,10 @@ def daily_sharpes(sheets: Iterable[Mapping[str, Any]]) -> list[float]:
     return [math.copysign(1.0, ic) * ratio / math.sqrt(252.0) for ratio, ic in both if ratio is not None and ic]
 
 
-def _p_value(days: int, horizon: int, lag: int, t: float) -> float:
-    """Return the one-sided p-value of a t; days too few for its lag prove nothing, and give 1."""
-    return null_distribution(days, horizon, lag).p_value(t) if days > max(lag, 2) else 1.0
+def _bar(outcome: Mapping[str, Any]) -> str:
+    """Say which RankIC would have been proof; nothing for a look that was taken before this was kept."""
+    bar = (outcome.get("power") or {}).get("rank_ic_provable")
+    return "" if bar is None else f"; a RankIC of {bar:.3f} there is proof"
 
 
 def deflated(seen: Seen, trials: int) -> dict[str, float | None]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .evaluator import Evaluator
 from .null import NullDistribution
+from .proof import null_of
 from .published import published_expressions
 from .sheet import tidy
-from .significance import lond_level, newey_west_t, null_distribution, power
+from .significance import lond_level, power
 
 LIKELY = 0.8416
 """Standard errors above the bar at which a true RankIC is accepted four times in five."""
@@ -31,7 +31,7 @@ class Prospect:
     trials
         Looks at these days before it.
     days
-        Labelled days of the window.
+        Days of the window that are tested.
     level
         Of the stream of trials.
     p_required, t_required
@@ -76,7 +76,7 @@ def prospect(null: NullDistribution, trials: int, found: int, level: float, devi
     Parameters
     ----------
     null
-        Distribution of t without any effect, for the labelled days, horizon and lag of the window.
+        Distribution of t without any effect, for the tested days, horizon and lag of the window (`proof.null_of`).
     trials, found
         Looks at these days so far, and how many of them were discoveries.
     level
@@ -87,11 +87,6 @@ def prospect(null: NullDistribution, trials: int, found: int, level: float, devi
     could = power(null, lond_level(trials + 1, found, level), deviation)
     likely = could.rank_ic_provable + LIKELY * deviation / math.sqrt(null.days)
     return Prospect(trials, null.days, level, could.p_required, could.t_required, could.rank_ic_provable, likely)
-
-
-def labelled(days: int, horizon: int) -> int:
-    """Return how many days of a window have a label that ends inside it."""
-    return max(days - horizon - 1, 1)
 
 
 @dataclass(frozen=True)
@@ -111,20 +106,14 @@ class Scatter:
         return {"factors": len(self.deviations), "median": tidy(self.typical), "middle_half": list(map(tidy, ends))}
 
 
-def scatter_of(rank_ics: Iterable[ArrayLike], lag: int) -> Scatter:
-    """Return the scatter of series of daily RankIC, each `[days]`; one without an error is left out."""
-    found = [newey_west_t(series, lag) for series in rank_ics]
-    return Scatter([each.daily_deviation for each in found if math.isfinite(each.t)])
-
-
 def published_scatter(evaluator: Evaluator) -> Scatter:
     """Return the scatter of published factors that the panel can compute, on its search window: no other day is read."""
     there = {*evaluator.panel.fields, *evaluator.panel.groups}
     able = [each for _, each, _ in published_expressions() if each.fields <= there]
     chosen = able[:: max(len(able) // MEASURED, 1)][:MEASURED]
     window = evaluator.windows.search
-    rank_ics = (evaluator.scorer.daily_rank_ic(evaluator.values(each), window) for each in chosen)
-    return scatter_of(rank_ics, evaluator.scorer.lag)
+    tests = [evaluator.scorer.proof(evaluator.values(each), window) for each in chosen]
+    return Scatter([each.deviation for each in tests if each.deviation > 0])
 
 
 def outlook(evaluator: Evaluator, scatter: Scatter, trials: Sequence[int], days: int | None = None) -> list[Prospect]:
@@ -132,10 +121,9 @@ def outlook(evaluator: Evaluator, scatter: Scatter, trials: Sequence[int], days:
 
     `days` asks about a window of another length; no selection day is read in any case.
     """
-    horizon, level = evaluator.settings.horizon_days, evaluator.settings.level
-    counted = labelled(evaluator.windows.selection.days if days is None else days, horizon)
-    null = null_distribution(counted, horizon, evaluator.scorer.lag)
-    return [prospect(null, number, 0, level, scatter.typical) for number in trials]
+    settings = evaluator.settings
+    null = null_of(settings.test, settings.horizon_days, evaluator.windows.selection.days if days is None else days)
+    return [prospect(null, number, 0, settings.level, scatter.typical) for number in trials]
 
 
 def _quantile(values: Sequence[float], share: float) -> float:

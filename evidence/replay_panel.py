@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..ledger import VerdictRow
 from .archive import Archive
 from .difference import Difference, differences, series_difference
 from .evaluator import Evaluator
+from .look import Seen
 from .replay import Replay, read_seen
 
 SAID = ("warnings",)
@@ -45,8 +49,15 @@ def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[
     yield from _sheets("panel: selection", trial.outcome["selection"], sheet.record())
     if seen is not None:
         yield from series_difference("panel: daily RankIC", seen.rank_ic, sheet.daily)
+        yield from _held(seen, scorer.held(case.values, windows.selection))
         yield from series_difference("panel: daily return after costs", seen.net, sheet.net_daily)
         yield from differences(seen.asked["data"], evaluator.gate.data, "panel: data")
+
+
+def _held(seen: Seen, again: NDArray[np.float64] | None) -> Iterator[Difference]:
+    """Yield where the series that was tested differs, if one was kept."""
+    if seen.held is not None and again is not None:
+        yield from series_difference("panel: daily RankIC of what is held", seen.held, again)
 
 
 def _sheets(field: str, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Difference]:

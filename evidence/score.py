@@ -13,8 +13,11 @@ from ..factors import RowOrder, order_rows, row_rank_correlation
 from ..market import Panel
 from .daily import Daily, daily_statistics
 from .exposures import Exposures, measure_exposures, residual
+from .held import held_rank_ic
 from .labels import forward_returns, inside, next_open_returns
 from .orders import Orders
+from .own_risk import own_risk
+from .proof import Proof, proof
 from .settings import EvidenceSettings
 from .sheet import Sheet, Warned
 from .significance import newey_west_t
@@ -59,6 +62,11 @@ class Scorer:
         return measure_exposures(self.panel)
 
     @cached_property
+    def risk(self) -> Frame | None:
+        """Return the unit of residual labels, `[T, N]`; None where they are plain returns."""
+        return own_risk(self.panel, self.exposures) if self.settings.label_scale == "own_risk" else None
+
+    @cached_property
     def _main(self) -> Frame:
         return self.label(self.settings.horizon_days)
 
@@ -68,7 +76,9 @@ class Scorer:
         A residual one is taken in logs, so that half the variance is not read as a return.
         """
         raw = forward_returns(self.panel, days)[rows]
-        return residual(np.log1p(raw), self.exposures.on(rows)) if self.settings.returns == "residual" else raw
+        if self.settings.returns == "raw":
+            return raw
+        return residual(np.log1p(raw), self.exposures.on(rows), None if self.risk is None else self.risk[rows])
 
     @cached_property
     def returns(self) -> Frame:
@@ -87,6 +97,10 @@ class Scorer:
 
     @cached_property
     def _targets(self) -> dict[Window, Target]:
+        return {}
+
+    @cached_property
+    def _days(self) -> dict[Window, RowOrder]:
         return {}
 
     @cached_property
@@ -124,6 +138,21 @@ class Scorer:
     def daily_rank_ic(self, values: Values, window: Window) -> NDArray[np.float64]:
         """Return the RankIC of each day of a window, NaN where it is undefined, `[days]`."""
         return row_rank_correlation(window.cut(values), self.target(window).order)
+
+    def held(self, values: Values, window: Window) -> NDArray[np.float64] | None:
+        """Return the RankIC of each day of a window with what is held on it, `[days]`; None where labels are tested."""
+        if self.settings.test == "labels":
+            return None
+        if window not in self._days:
+            label = self.label(1, slice(window.start, window.stop))
+            label[-2:] = np.nan  # the last one-day returns end outside
+            self._days[window] = order_rows(label)
+        return held_rank_ic(window.cut(values), self._days[window], self.settings.horizon_days)
+
+    def proof(self, values: Values, window: Window) -> Proof:
+        """Return what a trial would test of a factor on a window."""
+        daily, held = self.daily_rank_ic(values, window), self.held(values, window)
+        return proof(daily, held, self.settings.horizon_days, self.lag)
 
     def score(self, values: Values, window: Window, sign: int | None = None) -> Sheet:
         """Score a factor's values `[T, N]` on a window.

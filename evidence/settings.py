@@ -77,6 +77,14 @@ class EvidenceSettings(BaseModel):
         default="residual",
         description="score against returns with market, sector and size taken out, or against raw ones",
     )
+    label_scale: Literal["own_risk", "none"] = Field(
+        default="own_risk",
+        description="unit of residual returns: what each name moves by on its own, or plain returns",
+    )
+    test: Literal["held", "labels"] = Field(
+        default="held",
+        description="what a trial tests: one-day returns against the ranks held that day, or overlapping labels",
+    )
     level: float = Field(default=0.05, gt=0, lt=0.5, description="level of the stream of trials")
     watch_p: float = Field(default=0.05, gt=0, lt=0.5, description="largest p-value of a watched factor")
     max_similarity: float = Field(

@@ -27,8 +27,9 @@ from ..ledger.locks import held
 from ..market import Panel
 from .entries import BY_HAND, IMPORTED, Entry, Terms, entries
 from .errors import PanelDisagrees
-from .exposures import BETA_DAYS, Exposures, measure_exposures, residual
+from .exposures import BETA_DAYS, Exposures, measure_exposures
 from .labels import forward_returns
+from .own_risk import OWN_DAYS, measured
 from .settings import EvidenceSettings
 from .sheet import tidy
 from .sight import AGREE, Sight, unlike
@@ -60,7 +61,7 @@ class Watch:
     panel: Panel
     dataset: str
     settings: EvidenceSettings
-    _labels: dict[tuple[int, str], NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    _labels: dict[tuple[int, str, str], NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     def run(self, revised: str = "") -> list[Sight]:
         """Score what is new, record it, and record what it changes; return one look for each factor that is watched.
@@ -105,11 +106,11 @@ class Watch:
 
     def _label(self, terms: Terms) -> NDArray[np.float64]:
         """Return the label of the days that are open to the watch, NaN before. `[T, N]`."""
-        key = (terms.horizon_days, terms.returns)
+        key = (terms.horizon_days, terms.returns, terms.label_scale)
         if key not in self._labels:
             label = forward_returns(self.panel, terms.horizon_days)
             label[: self._after(self._closed) if self._closed else 0] = np.nan
-            self._labels[key] = residual(np.log1p(label), self._exposures) if terms.returns == "residual" else label
+            self._labels[key] = measured(label, self.panel, self._exposures, terms.returns, terms.label_scale)
         return self._labels[key]
 
     def _look(self, entry: Entry) -> Sight:
@@ -122,7 +123,7 @@ class Watch:
         first = self._after(max(entry.terms.judged_to, self._closed))
         stop = max(self.panel.days - entry.terms.horizon_days - 1, 0)
         fresh = max(first, self._after(last)) if last else first
-        lead = entry.expression.warmup + BETA_DAYS
+        lead = entry.expression.warmup + BETA_DAYS + OWN_DAYS  # own risk is a mean of residuals, each by its day's beta
         if fresh < stop and fresh < lead:
             said = f"the panel begins on {self.panel.dates[0]}; {lead} days must come before the first new one"
             return Sight(entry, before, lacking=said)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ...factors import RowOrder, order_rows, rank_rows, row_rank_correlation
 from ...market import Panel
-from ..exposures import Exposures, residual
+from ..exposures import Exposures
 from ..labels import forward_returns, next_open_returns
+from ..own_risk import measured
 from ..settings import EvidenceSettings
 from ..sleeves import YEAR, Costs, long_short
 
@@ -68,7 +69,7 @@ class Ruler:
     def of(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> Ruler:
         """Return the ruler of a panel; what is exposed to what is given, so that it can be that of the true days."""
         raw = forward_returns(panel, settings.horizon_days)
-        label = residual(np.log1p(raw), exposures) if settings.returns == "residual" else raw
+        label = measured(raw, panel, exposures, settings.returns, settings.label_scale)
         return cls(order_rows(label), next_open_returns(panel), settings.horizon_days)
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.stats import norm
 
 from alphaloom.evidence import Budget, Dossier, Meter
 from alphaloom.evidence.look import Seen, deflated_by
+from alphaloom.evidence.power import next_power
 from alphaloom.evidence.settings import CostSettings
 from alphaloom.evidence.significance import lond_level
 from alphaloom.factors import parse
@@ -79,7 +81,8 @@ def test_looks_of_earlier_runs_and_elsewhere_are_prior(lab: Make, planted: Panel
     assert record["power"]["p_required"] == pytest.approx(lond_level(7, 1), rel=1e-8)
 
 
-def test_the_power_sentence_says_what_could_have_been_proven(dossier: Dossier) -> None:
+def test_the_power_of_overlapping_labels_is_that_of_the_sheets(lab: Make, planted: Panel) -> None:
+    dossier = researched(lab(panel=planted, test="labels"))
     power = dossier.power()
     assert power["p_required"] == pytest.approx(lond_level(3, 1), rel=1e-8)
     assert power["days"] == dossier.evaluator.windows.selection.days - 6
@@ -93,6 +96,26 @@ def test_the_power_sentence_says_what_could_have_been_proven(dossier: Dossier) -
         f"{power['rank_ic_provable']:.3f} or more; one whose true RankIC is {power['rank_ic_likely']:.3f} would be "
         "accepted four times in five, a fainter one seldom."
     )
+
+
+def test_the_power_of_what_is_held_is_in_the_same_unit(dossier: Dossier) -> None:
+    held, run = dossier.power(), dossier.evaluator
+    rules = run.settings.model_copy(update={"test": "labels"})
+    labels = next_power(replace(run, settings=rules, scorer=replace(run.scorer, settings=rules)), 2, 1)
+    assert held["days"] == labels["days"] + 4
+    assert held["t_required"] < 0.8 * labels["t_required"]
+    assert 0.4 < held["rank_ic_provable"] / labels["rank_ic_provable"] < 1
+    assert f"measured at {held['rank_ic_provable']:.3f}" in held["sentence"]
+
+
+def test_power_is_stated_beside_every_verdict_of_a_trial(dossier: Dossier) -> None:
+    tried = [entry for entries in dossier.entries().values() for entry in entries if entry["trial"]]
+    assert len(tried) == 2
+    for entry in tried:
+        power = entry["metrics"]["selection"]["power"]
+        assert power["rank_ic_provable"] > 0
+        assert (power["t"] >= power["t_required"]) == (dossier.verdicts[entry["id"]].verdict == "accepted")
+        assert f"a RankIC of {power['rank_ic_provable']:.3f} there is proof" in entry["reasons"][-1]["message"]
 
 
 def test_an_empty_run_has_a_dossier(lab: Make) -> None:
@@ -263,7 +286,8 @@ def line(dossier: Dossier, rule: str) -> dict[str, Any]:
     return dict(next(one for one in dossier.looks.record()["rules"] if one["rule"] == rule))
 
 
-def test_every_rule_is_asked_about_every_look(dossier: Dossier) -> None:
+def test_every_rule_is_asked_about_every_look(lab: Make, planted: Panel) -> None:
+    dossier = researched(lab(panel=planted, test="labels"))
     record = dossier.record()["stream_rules"]
     assert (record["level"], record["looks"], record["declared"], record["unfinished"]) == (0.05, 2, 0, 0)
     assert [one["rule"] for one in record["rules"] if one["decides"]] == ["lond_dependent"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from alphaloom.evidence.exposures import measure_exposures, residual
 from alphaloom.evidence.labels import forward_returns
+from alphaloom.evidence.own_risk import own_risk
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
 
@@ -43,6 +45,33 @@ def test_residual_returns_hold_no_sector_beta_or_size() -> None:
     known = seen & ~np.isnan(exposures.beta[day]) & ~np.isnan(exposures.size[day])
     if known.sum() == seen.sum():
         assert abs(rest[day, seen] @ exposures.beta[day, seen]) < 1e-10
+
+
+def test_a_scaled_residual_is_that_of_weighted_least_squares() -> None:
+    panel, day = market(), 240
+    exposures, label = measure_exposures(panel), np.log1p(forward_returns(panel, 5))
+    risk = own_risk(panel, exposures)
+    known = ~np.isnan(label[day]) & ~np.isnan(exposures.beta[day]) & ~np.isnan(exposures.size[day])
+    label[day, ~known] = np.nan
+    dummies = exposures.sector[known, None] == np.unique(exposures.sector[known])
+    columns = np.column_stack([dummies, exposures.beta[day, known], exposures.size[day, known]])
+    unit = risk[day, known]
+    slow = (
+        label[day, known] / unit
+        - columns / unit[:, None] @ np.linalg.lstsq(columns / unit[:, None], label[day, known] / unit, rcond=None)[0]
+    )
+    np.testing.assert_allclose(residual(label, exposures, risk)[day, known], slow, atol=1e-10)
+
+
+def test_own_risk_is_known_at_the_close_and_is_the_size_of_residual_moves() -> None:
+    panel = market()
+    exposures = measure_exposures(panel)
+    whole, cut = own_risk(panel, exposures), own_risk(panel.rows(0, 200), measure_exposures(panel.rows(0, 200)))
+    np.testing.assert_allclose(whole[:200], cut, rtol=1e-9)
+    rest = np.abs(residual(np.log1p(np.where(panel.universe, panel.fields["returns"], np.nan)), exposures))
+    name = int(np.flatnonzero(~np.isnan(rest[180:241]).any(axis=0))[0])
+    assert whole[240, name] == pytest.approx(max(rest[181:241, name].mean(), 0.3 * np.median(whole[240])), rel=1e-3)
+    assert (whole > 0).all()
 
 
 def test_a_day_with_few_names_is_demeaned_only() -> None:

@@ -206,7 +206,9 @@ def forged_look(workspace: Path, *, everywhere: bool) -> None:
     with read(workspace) as ledger:
         trial = ledger.trials()[1]
         seen = Seen.read(ledger.get(str((trial.outcome or {})["seen"])))
-        better = replace(seen, rank_ic=seen.rank_ic + 0.002 * seen.asked["sign"])
+        assert seen.held is not None
+        gain = 0.002 * seen.asked["sign"]
+        better = replace(seen, rank_ic=seen.rank_ic + gain, held=seen.held + gain)
         if everywhere:
             from alphaloom.evidence.sheet import tidy
             from alphaloom.evidence.significance import newey_west_t
@@ -229,11 +231,12 @@ def rewrite(record: dict[str, Any], outcome: dict[str, Any]) -> None:
     """Make a verdict say what a forged outcome says."""
     numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
     record["metrics"]["selection"] = {
-        **outcome["selection"], **numbers, "deflated_sharpe": outcome["deflated_sharpe"],
+        **outcome["selection"], **numbers, "deflated_sharpe": outcome["deflated_sharpe"], "power": outcome["power"],
     }  # fmt: skip
     record["reasons"][-1]["numbers"].update(numbers)
     record["reasons"][-1]["message"] = (
         f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial 2 with 1 found before"
+        f"; a RankIC of {outcome['power']['rank_ic_provable']:.3f} there is proof"
     )
 
 
@@ -251,9 +254,12 @@ def test_a_forgery_that_agrees_with_itself_is_found_by_the_panel(
         archive = opened(ledger)
         row = archive.verdicts[name_of(workspace, 2)]
         again = replay_on_panel(archive, judged[1], row, replay(archive, row))
-    assert {"panel: daily RankIC[0]", "panel: selection.rank_ic", "panel: selection.t"} <= {
-        each.field for each in again.differs
-    }
+    assert {
+        "panel: daily RankIC[0]",
+        "panel: daily RankIC of what is held[0]",
+        "panel: selection.rank_ic",
+        "panel: selection.t",
+    } <= {each.field for each in again.differs}
 
 
 def test_a_look_without_its_series_cannot_be_run_again(workspace: Path) -> None:
