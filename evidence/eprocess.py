@@ -21,7 +21,7 @@ Measured (4,000 series of ten years, h = 5, RankIC of a day with standard deviat
 true mean RankIC         capital ever at 20        median days to a capital of
                          (at most 0.05 allowed)    100: slow factor / fast one
 =======================  ========================  ===========================
-0                        0.012 / 0.006             -
+0                        0.016 / 0.007             -
 0.02                                               1,008 / 693
 0.03                                               567 / 441
 0.05                                               315 / 252
