@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..factors.kernels.kernel_cache import kernel
 from ..factors.kernels.ranking import make_room, sort_row
 from .fifths import FIFTHS, mark_ends, mark_runs, sum_fifths, sum_fifths_of_runs, write_fifths
-from .orders import Columns, Counts, Flags, Orders, Stack
+from .orders import Columns, Counts, Flags, Orders, Ranks, Stack, label_ranks
 
 __all__ = ["LEAST_NAMES", "Daily", "daily_statistics"]
 
@@ -23,7 +23,6 @@ Frame = NDArray[np.float64]
 Series = NDArray[np.float64]
 Values = NDArray[np.float32]
 Words = NDArray[np.uint64]
-Ranks = NDArray[np.int32]
 Sides = NDArray[np.int8]
 
 Out = tuple[Series, Series, Frame, Sides, Counts, Frame]
@@ -122,38 +121,6 @@ def _joint(marks: Flags, columns: Columns, count: int, present: Flags) -> int:
 
 
 @kernel
-def _label_ranks(
-    packed: Ranks, marks: Flags, columns: Columns, tied: Flags, count: int, any_tie: bool, total: int
-) -> int:
-    """Write what the walk over the factor's order asks of each name, and return the sum of squares of the ranks.
-
-    Twice the distance of a marked name's rank from the mean rank, doubled, plus one for the mark; 0 for other names.
-    """
-    packed[:] = 0
-    if not any_tie:
-        twice = np.int32(1 - total)
-        for at in range(count):
-            mark = np.int32(marks[columns[at]])
-            packed[columns[at]] = 2 * twice * mark + mark
-            twice += 2 * mark
-        return total * (total * total - 1) // 3
-    squares, before, start = 0, 0, 0
-    while start < count:
-        end, kept = start + 1, int(marks[columns[start]])
-        while end < count and tied[end]:
-            kept += marks[columns[end]]
-            end += 1
-        twice = np.int32(2 * before + kept - total)
-        for at in range(start, end):
-            mark = np.int32(marks[columns[at]])
-            packed[columns[at]] = 2 * twice * mark + mark
-        squares += kept * int(twice) * int(twice)
-        before += kept
-        start = end
-    return squares
-
-
-@kernel
 def _products(words: Words, count: int, packed: Ranks, total: int, before: Ranks) -> int:
     """Return the sum of products of both centred ranks, each doubled, where no two values are equal.
 
@@ -191,14 +158,16 @@ def _products_of_runs(words: Words, count: int, packed: Ranks, total: int) -> tu
 @kernel
 def _rank_correlation(
     words: Words, count: int, apart: bool, columns: Columns, tied: Flags, labelled: int, any_tie: bool,
-    packed: Ranks, marks: Flags, total: int, before: Ranks,
+    whole: Ranks, whole_squares: int, packed: Ranks, marks: Flags, total: int, before: Ranks,
 ) -> float:  # fmt: skip
     """Correlate the ranks of a day's factor and label over the names that have both, which are marked."""
-    theirs = _label_ranks(packed, marks, columns, tied, labelled, any_tie, total)
+    held, theirs = whole, whole_squares
+    if total < labelled:  # else every name with a label has a value too, and its rank is the one known before
+        held, theirs = packed, label_ranks(packed, marks, columns, tied, labelled, any_tie, total)
     if apart:
-        products, squares = _products(words, count, packed, total, before), total * (total * total - 1) // 3
+        products, squares = _products(words, count, held, total, before), total * (total * total - 1) // 3
     else:
-        products, squares = _products_of_runs(words, count, packed, total)
+        products, squares = _products_of_runs(words, count, held, total)
     if (total < LEAST_NAMES) | (squares == 0) | (theirs == 0):
         return np.nan
     return products / (math.sqrt(float(squares)) * math.sqrt(float(theirs)))
@@ -266,7 +235,8 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, 
     """Fill the results day by day."""
     rank_ic, ic, fifths, sides, counts, decays = out
     columns, tied, labelled, any_tie = order[0][0], order[1][0], order[2][0], order[3][0]
-    thin_columns, thin_tied, thin_labelled, thin_any_tie = thin
+    whole, squares = order[4][0], order[5][0]
+    thin_columns, thin_tied, thin_labelled, thin_any_tie, thin_whole, thin_squares = thin
     names = values.shape[1]
     room, member = make_room(names), np.ones(names, np.bool_)
     words, present = room[0], room[3]
@@ -286,8 +256,9 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, 
         total, pays, differ = _mark(values[day], label[day], returns[day], marks, paid, earned)
         ic[day] = _correlation(values[day], label[day], marks, total, lanes, rest, rest_label)
         rank_ic[day] = _rank_correlation(
-            words, count, apart, columns[day], tied[day], labelled[day], any_tie[day], packed, marks, total, before
-        )
+            words, count, apart, columns[day], tied[day], labelled[day], any_tie[day], whole[day], squares[day],
+            packed, marks, total, before,
+        )  # fmt: skip
         if apart:
             mark_ends(sides[day], words, count)
         else:
@@ -303,5 +274,5 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, 
                 total = _joint(marks, thin_columns[k, row], thin_labelled[k, row], present)
                 decays[k, row] = _rank_correlation(
                     words, count, apart, thin_columns[k, row], thin_tied[k, row], thin_labelled[k, row],
-                    thin_any_tie[k, row], packed, marks, total, before,
+                    thin_any_tie[k, row], thin_whole[k, row], thin_squares[k, row], packed, marks, total, before,
                 )  # fmt: skip

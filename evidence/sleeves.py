@@ -27,6 +27,7 @@ Frame = NDArray[np.float64]
 Sides = NDArray[np.int8]
 Series = NDArray[np.float64]
 Returns = NDArray[np.floating]
+Opened = NDArray[np.bool_]
 
 LANES: Final = 32
 """Partial sums side by side, so that the result does not hang on how many the processor adds at once."""
@@ -134,10 +135,10 @@ def sides_long_short(
         1 holds the factor as it is, -1 its opposite.
     """
     bits = (BOUGHT, SOLD) if sign > 0 else (BOUGHT_INVERSE, SOLD_INVERSE)
-    daily = _trade(sides, counts, np.ascontiguousarray(open_returns), horizon, np.array(bits, np.int8))
-    earned, traded, invested, short, known = daily.T
-    quiet = known == 0
-    open_days = np.flatnonzero(invested > 0)
+    daily, known = _trade(sides, counts, np.ascontiguousarray(open_returns), horizon, np.array(bits, np.int8))
+    earned, traded, short = daily.T
+    quiet = ~known[:, 1]
+    open_days = np.flatnonzero(known[:, 0])
     first = int(open_days[0]) if open_days.size else len(sides)
     quiet[:first] = True
     gross = np.where(quiet, np.nan, earned)
@@ -186,28 +187,25 @@ def _turn(
 
 
 @kernel
-def _add(lanes: Frame, weights: Series, change: Series, returns: Series) -> None:
-    """Add up what a day earned, traded, held, and held short."""
-    lanes[:] = 0.0
-    earned, traded, gross, short = lanes[0], lanes[1], lanes[2], lanes[3]
-    for start in range(0, weights.size, LANES):
+def _add(lanes: Frame, weights: Series, change: Series, returns: Returns) -> None:
+    """Add what a day earned, traded and held short to the sums; rows are a whole number of lanes long."""
+    earned, traded, short = lanes[0], lanes[1], lanes[2]
+    for start in range(0, returns.size, LANES):
         w, c = weights[start : start + LANES], change[start : start + LANES]
         r = returns[start : start + LANES]
         for j in range(LANES):
-            earned[j] += w[j] * r[j]
+            earned[j] += w[j] * (np.float64(r[j]) if r[j] == r[j] else 0.0)
             traded[j] += abs(c[j])
-            gross[j] += abs(w[j])
             short[j] += max(-w[j], 0.0)
 
 
 @kernel
-def _known(out: Series, returns: Returns) -> int:
-    """Write a day's returns, 0 where there is none, and count them."""
+def _any(returns: Returns) -> bool:
+    """Tell whether a day has any return."""
     count = 0
     for i in range(returns.size):
-        out[i] = np.float64(returns[i]) if returns[i] == returns[i] else 0.0
         count += returns[i] == returns[i]
-    return count
+    return count > 0
 
 
 @kernel
@@ -220,20 +218,30 @@ def _marked(row: Sides, bit: np.int8) -> int:
 
 
 @kernel
-def _trade(sides: Sides, counts: NDArray[np.int64], returns: Returns, horizon: int, bits: Sides) -> Frame:
-    """Return earned, traded (both ways), gross and short notional of each day, and its returns, ``[T, 5]``."""
+def _trade(
+    sides: Sides, counts: NDArray[np.int64], returns: Returns, horizon: int, bits: Sides
+) -> tuple[Frame, Opened]:
+    """Return earned, traded (both ways) and short notional of each day, ``[T, 3]``, and what is known of the day.
+
+    That is whether a sleeve was opened, and whether there is any return, ``[T, 2]``.
+    """
     days, names = sides.shape
     units = np.zeros((horizon + days, 2))  # the first rows stand for sleeves that were never opened
-    wide = (names + LANES - 1) // LANES * LANES
-    weights, change, earned, lanes = np.zeros(wide), np.zeros(wide), np.zeros(wide), np.zeros((4, LANES))
-    daily = np.zeros((days, 5))
+    full = names // LANES * LANES
+    wide = full + LANES
+    weights, change, rest, lanes = np.zeros(wide), np.zeros(wide), np.zeros(LANES), np.zeros((3, LANES))
+    daily, known = np.zeros((days, 3)), np.zeros((days, 2), np.bool_)
     for t in range(days):
         high, low = _marked(sides[t], bits[0]), _marked(sides[t], bits[1])
-        if counts[t] >= FEWEST_NAMES and high > 0 and low > 0:
+        known[t, 0] = counts[t] >= FEWEST_NAMES and high > 0 and low > 0
+        known[t, 1] = _any(returns[t])
+        if known[t, 0]:
             units[horizon + t, 0], units[horizon + t, 1] = 1.0 / high / horizon, -1.0 / low / horizon
         _turn(weights, change, sides[t], sides[max(t - horizon, 0)], units[horizon + t], units[t], bits)
-        daily[t, 4] = _known(earned, returns[t])
-        _add(lanes, weights, change, earned)
-        for k in range(4):
+        lanes[:] = 0.0
+        rest[: names - full] = returns[t, full:]
+        _add(lanes, weights, change, returns[t, :full])
+        _add(lanes, weights[full:], change[full:], rest)
+        for k in range(3):
             daily[t, k] = lanes[k].sum()
-    return daily
+    return daily, known
