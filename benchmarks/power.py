@@ -56,7 +56,7 @@ EVERY = {
     "own risk": ("beta", "sector", "size"),
 }  # fmt: skip
 PLAIN, SCALED = "+ size", "own risk"
-WEIGHTED, HELD = "own risk, days weighted", "own risk, held (the default)"
+WEIGHTED, HELD = "own risk, days weighted", "own risk, held"
 VARIANTS = (*EVERY, WEIGHTED, HELD)
 PICTURE = Path(__file__).with_name("power.svg")
 

@@ -239,7 +239,7 @@ class Evaluator:
 
     def _measure(self, expression: Expression) -> dict[str, Any]:
         values = self.values(expression)
-        sheet = self.scorer.score(values, self.windows.search).record()
+        sheet = self.scorer.examine(values, self.windows.search).record()
         weaknesses = name_weaknesses(sheet, values, self.scorer.exposures, self.windows.search)
         merit = abs(float(cast("float", sheet["t"] or 0.0))) - price(expression, self.settings.complexity)
         return {**sheet, "fields": sorted(expression.fields), "weaknesses": weaknesses, "merit": tidy(merit)}

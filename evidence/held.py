@@ -4,6 +4,11 @@ The mean RankIC of an h-day label and this series ask one question of the same r
 h times, in sums that overlap; here each return is taken once, against the mean of the ranks that were known before it and
 are still held: the same products in another order. Nothing overlaps any more. While a factor foretells nothing, every
 day's value has mean zero whatever came before, so no day tells of another, however slowly the factor changes.
+
+It is not the default, for two reasons that were measured on S&P 500 names. Real series keep some memory from day to day
+(lag-1 autocorrelation .035 for the median formula, .08 for one in twenty), and with no overlap to cover for it a p-value
+of 1e-5 is then up to 1.7 times that. And ranks of one-day returns see the median and not the mean: a 60-day volatility has
+a t of -5 by this measure and of 0 on five-day labels.
 """
 
 from __future__ import annotations

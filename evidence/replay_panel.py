@@ -32,7 +32,7 @@ def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[
     scorer, windows, name = evaluator.scorer, evaluator.windows, row.factor_id
     scored = archive.evaluations[name].sheet
     case = replace(archive.case(name), values=evaluator.values(archive.expression(name)))
-    searched = scorer.score(case.values, windows.search).record()
+    searched = scorer.examine(case.values, windows.search).record()
     yield from _sheets("panel: search", {key: scored.get(key) for key in searched}, searched)
     support = evaluator.gate.support(case)
     recorded = next((one for one in row.reasons if one["step"] == "support"), {})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from .labels import forward_returns, inside, next_open_returns
 from .orders import Orders
 from .own_risk import own_risk
 from .proof import Proof, proof
+from .screening import STEP, ThinBook, screened, thin_book
 from .settings import EvidenceSettings
 from .sheet import Sheet, Warned
 from .significance import newey_west_t
@@ -27,7 +30,7 @@ from .windows import HORIZONS, Window
 
 Frame = NDArray[np.float64]
 Values = NDArray[np.float32]
-DECAY_STEP = 5
+DECAY_STEP = STEP
 LAG_PER_HORIZON = 2
 
 
@@ -46,7 +49,33 @@ class Target:
     returns: Frame
     earned: Frame
     years: Mapping[str, slice]
-    inhabited: int
+    present: NDArray[np.int64]
+
+    @property
+    def inhabited(self) -> int:
+        """Return how many cells of the window are in the universe."""
+        return int(self.present.sum())
+
+    def every(self, step: int) -> Target:
+        """Return the same for every few days; labels of other horizons are those of these days already."""
+        if step not in self._kept:
+            rows = slice(None, None, step)
+            order = self.order.take(rows)
+            self._kept[step] = Target(
+                label=np.ascontiguousarray(self.label[rows]),
+                order=order,
+                orders=Orders.stack([(self.orders.horizons[0], order)], 1),
+                thin=replace(self.thin, step=1),
+                returns=np.ascontiguousarray(self.returns[rows]),
+                earned=self.earned[rows],
+                years={year: slice(-(-days.start // step), -(-days.stop // step)) for year, days in self.years.items()},
+                present=self.present[rows],
+            )
+        return self._kept[step]
+
+    @cached_property
+    def _kept(self) -> dict[int, Target]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -121,7 +150,7 @@ class Scorer:
                 returns=label if self.settings.returns == "raw" else inside(self.returns, window, horizon),
                 earned=inside(self.daily_returns, window, 1),
                 years=_years(self.panel.dates[window.start : window.stop]),
-                inhabited=int(np.count_nonzero(window.cut(self.panel.universe))),
+                present=np.count_nonzero(window.cut(self.panel.universe), axis=1),
             )
         return self._targets[window]
 
@@ -168,8 +197,36 @@ class Scorer:
         """
         target = self.target(window)
         found = daily_statistics(window.cut(values), target.label, target.orders, target.returns, target.thin)
-        test = newey_west_t(found.rank_ic, self.lag)
-        book = self._book(found, target, sign if sign is not None else (-1 if test.mean < 0 else 1))
+        mean = _mean(found.rank_ic)
+        book = self._book(found, target, sign if sign is not None else (-1 if mean < 0 else 1))
+        sheet = self._sheet(found, target, window, self.lag)
+        return replace(
+            sheet,
+            **_figures(book),
+            warnings=(*sheet.warnings, *self._survivors(values, window)),
+            net_daily=book.net,
+        )
+
+    def examine(self, values: Values, window: Window) -> Sheet:
+        """Score a factor on every fifth day, and on all days only where its t there reaches `screen_t`.
+
+        As `score`. A sheet of every fifth day says so by a warning, `screened`, and has no daily net returns.
+        """
+        if not self.settings.screen_t:
+            return self.score(values, window)
+        target = self.target(window)
+        few = target.every(STEP)
+        found = daily_statistics(window.cut(values)[::STEP], few.label, few.orders, few.returns, few.thin)
+        sheet = self._sheet(found, few, window, -(-self.lag // STEP))
+        if abs(sheet.t) >= self.settings.screen_t:
+            return self.score(values, window)
+        book = thin_book(found, self.settings.horizon_days, self._costs, -1 if sheet.rank_ic < 0 else 1)
+        doubts = (*sheet.warnings, screened(sheet.t), *self._survivors(values, window))
+        return replace(sheet, **_figures(book), warnings=doubts)
+
+    def _sheet(self, found: Daily, target: Target, window: Window, lag: int) -> Sheet:
+        """Return what days say of a factor, without its book."""
+        test = newey_west_t(found.rank_ic, lag)
         covered = float(found.counts.sum()) / max(target.inhabited, 1)
         return Sheet(
             window=window.name,
@@ -181,21 +238,24 @@ class Scorer:
             ic=_mean(found.ic),
             icir=_ratio(test.mean, found.rank_ic),
             t=test.t,
-            turnover=book.turnover,
-            gross_sharpe=book.sharpe_gross,
-            net_sharpe=book.sharpe_net,
+            turnover=math.nan,
+            gross_sharpe=math.nan,
+            net_sharpe=math.nan,
             decay=dict(zip(target.thin.horizons, map(float, found.decay), strict=True)),
             quantile_returns=tuple(map(_mean, found.fifths.T)),
             by_year={year: _mean(found.rank_ic[days]) for year, days in target.years.items()},
             coverage=covered,
-            warnings=(*self._warnings(covered, test.mean), *self._survivors(values, window)),
+            warnings=self._warnings(covered, test.mean),
             daily=found.rank_ic,
-            net_daily=book.net,
         )
 
     def _book(self, found: Daily, target: Target, sign: int) -> LongShort:
-        costs = Costs(self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year)
-        return sides_long_short(found.sides, found.counts, target.earned, costs, self.settings.horizon_days, sign=sign)
+        horizon = self.settings.horizon_days
+        return sides_long_short(found.sides, found.counts, target.earned, self._costs, horizon, sign=sign)
+
+    @property
+    def _costs(self) -> Costs:
+        return Costs(self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year)
 
     def _warnings(self, covered: float, mean: float) -> tuple[Warned, ...]:
         found = [Warned("data", note) for note in self.panel.notes]
@@ -212,6 +272,10 @@ class Scorer:
             self._sizes[window] = Survivorship(self.panel, window, self.exposures.size, self.settings.horizon_days)
         said = self._sizes[window].objection(values)
         return (Warned("survivorship", said),) if said else ()
+
+
+def _figures(book: LongShort | ThinBook) -> dict[str, Any]:
+    return {"turnover": book.turnover, "gross_sharpe": book.sharpe_gross, "net_sharpe": book.sharpe_net}
 
 
 def _years(dates: NDArray[np.datetime64]) -> dict[str, slice]:

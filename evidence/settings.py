@@ -81,9 +81,15 @@ class EvidenceSettings(BaseModel):
         default="own_risk",
         description="unit of residual returns: what each name moves by on its own, or plain returns",
     )
-    test: Literal["held", "labels"] = Field(
-        default="held",
-        description="what a trial tests: one-day returns against the ranks held that day, or overlapping labels",
+    test: Literal["labels", "held"] = Field(
+        default="labels",
+        description="what a trial tests: overlapping labels, or (more power, see evidence/held.py for its risk) one-day "
+        "returns against the ranks held that day",
+    )
+    screen_t: float = Field(
+        default=0.0,
+        ge=0,
+        description="t on every fifth search day below which no whole sheet is made; 0 makes them all",
     )
     level: float = Field(default=0.05, gt=0, lt=0.5, description="level of the stream of trials")
     watch_p: float = Field(default=0.05, gt=0, lt=0.5, description="largest p-value of a watched factor")

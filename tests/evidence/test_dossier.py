@@ -82,7 +82,7 @@ def test_looks_of_earlier_runs_and_elsewhere_are_prior(lab: Make, planted: Panel
 
 
 def test_the_power_of_overlapping_labels_is_that_of_the_sheets(lab: Make, planted: Panel) -> None:
-    dossier = researched(lab(panel=planted, test="labels"))
+    dossier = researched(lab(panel=planted))
     power = dossier.power()
     assert power["p_required"] == pytest.approx(lond_level(3, 1), rel=1e-8)
     assert power["days"] == dossier.evaluator.windows.selection.days - 6
@@ -98,7 +98,8 @@ def test_the_power_of_overlapping_labels_is_that_of_the_sheets(lab: Make, plante
     )
 
 
-def test_the_power_of_what_is_held_is_in_the_same_unit(dossier: Dossier) -> None:
+def test_the_power_of_what_is_held_is_in_the_same_unit(lab: Make, planted: Panel) -> None:
+    dossier = researched(lab(panel=planted, test="held"))
     held, run = dossier.power(), dossier.evaluator
     rules = run.settings.model_copy(update={"test": "labels"})
     labels = next_power(replace(run, settings=rules, scorer=replace(run.scorer, settings=rules)), 2, 1)
@@ -287,7 +288,7 @@ def line(dossier: Dossier, rule: str) -> dict[str, Any]:
 
 
 def test_every_rule_is_asked_about_every_look(lab: Make, planted: Panel) -> None:
-    dossier = researched(lab(panel=planted, test="labels"))
+    dossier = researched(lab(panel=planted))
     record = dossier.record()["stream_rules"]
     assert (record["level"], record["looks"], record["declared"], record["unfinished"]) == (0.05, 2, 0, 0)
     assert [one["rule"] for one in record["rules"] if one["decides"]] == ["lond_dependent"]
