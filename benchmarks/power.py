@@ -36,7 +36,7 @@ from alphaloom.evidence.held import held_ranks
 from alphaloom.evidence.null import null_distribution
 from alphaloom.evidence.own_risk import own_risk
 from alphaloom.evidence.significance import lond_level, newey_west_t
-from alphaloom.factors import Engine, order_rows, row_rank_correlation
+from alphaloom.factors import Engine, order_rows, rank_rows, row_rank_correlation
 from alphaloom.factors.planting import GRAMMAR
 from alphaloom.factors.sampling import sample
 from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, simulate
@@ -56,8 +56,9 @@ EVERY = {
     "own risk": ("beta", "sector", "size"),
 }  # fmt: skip
 PLAIN, SCALED = "+ size", "own risk"
-WEIGHTED, HELD = "own risk, days weighted", "own risk, held"
-VARIANTS = (*EVERY, WEIGHTED, HELD)
+WEIGHTED, HELD, SET = "own risk, days weighted", "own risk, held", "own risk, a set of five"
+VARIANTS = (*EVERY, WEIGHTED, HELD, SET)
+MEMBERS = 5
 PICTURE = Path(__file__).with_name("power.svg")
 
 
@@ -166,10 +167,14 @@ def _orthonormal(columns: Frame, unit: Frame, seen: NDArray[np.bool_]) -> Frame:
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """One factor on one world: its orders for both tests, and the drift that it adds to each variant's label."""
+    """One factor on one world: its orders for both tests, and the drift that it adds to each variant's label.
+
+    `centred` `[days, N]` are its ranks about their day's mean, 0 where missing.
+    """
 
     ranks: Mapping[str, Any]
     drift: Mapping[str, Frame]
+    centred: Frame
 
 
 def plant(world: World, values: NDArray[np.float32]) -> Planted:
@@ -188,7 +193,21 @@ def plant(world: World, values: NDArray[np.float32]) -> Planted:
         strength *= 0.03 / max(float(np.nanmean(both)), 1e-3)
     spans = {name: 1 if name == HELD else H for name in world.projections}
     drift = {n: project(world.label(daily, spans[n]) * strength / 0.03) for n, project in world.projections.items()}
-    return Planted(orders, drift)
+    return Planted(orders, drift, np.nan_to_num(rank_rows(known[world.rows(H)]) - 0.5))
+
+
+def together(planted: Sequence[Planted]) -> Planted:
+    """Return factors as one: the sum of their ranks, and all that each of them adds."""
+    centred = np.sum([each.centred for each in planted], axis=0)
+    drift = np.sum([each.drift[SCALED] for each in planted], axis=0)
+    return Planted({SCALED: order_rows(centred)}, {SCALED: drift}, centred)
+
+
+def test_of_set(world: World, members: Planted, noise: Mapping[str, Frame], rank_ic: float) -> float:
+    """Return the t of a set in one draw of the noise, each of its members with this true RankIC."""
+    label = noise[SCALED] + rank_ic * members.drift[SCALED]
+    shown = _shown(label, world.projections[SCALED].seen)
+    return newey_west_t(row_rank_correlation(members.ranks[SCALED], shown), LAG).t
 
 
 def _shown(label: Frame, seen: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -204,7 +223,7 @@ def tests(world: World, planted: Planted, noise: Mapping[str, Frame], rank_ic: f
         found[name] = newey_west_t(daily, 2 if name == HELD else LAG).t
         if name == SCALED:
             found[WEIGHTED] = newey_west_t(daily * _day_weights(daily), LAG).t
-    return [found[name] for name in VARIANTS]
+    return [found[name] for name in VARIANTS if name != SET]
 
 
 def _day_weights(daily: Frame) -> Frame:
@@ -225,14 +244,19 @@ def run(world: World, seed: int, draws: int) -> dict[str, Any]:
     """Return t by draw and variant: without any effect (`null`), and by strength (`planted`, on every fifth draw)."""
     rng = np.random.default_rng(seed)
     planted = [plant(world, values) for values in Engine(world.panel).evaluate(formulas(rng, world))]
-    null, strong = [], []
+    pick, null, strong = np.random.default_rng([seed, MEMBERS]), [], []
     for number in range(draws):
         signs = rng.choice([-1.0, 1.0], world.panel.days)
         daily, chosen = world.daily * signs[:, None], planted[int(rng.integers(len(planted)))]
         noise = {n: p(world.label(daily, 1 if n == HELD else H)) for n, p in world.projections.items()}
-        null.append(tests(world, chosen, noise, 0.0))
+        members = together([planted[place] for place in pick.choice(len(planted), MEMBERS, replace=False)])
+
+        def found(strength: float, *, of: Planted = chosen, many: Planted = members, noise: Any = noise) -> list[float]:
+            return [*tests(world, of, noise, strength), test_of_set(world, many, noise, strength)]
+
+        null.append(found(0.0))
         if number % 5 == 0:
-            strong.append([tests(world, chosen, noise, each) for each in GRID[1:]])
+            strong.append([found(each) for each in GRID[1:]])
     return {"null": null, "planted": strong, "days": world.stop - world.start}
 
 
