@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ from .evidence import (
     named,
     write_closing,
 )
+from .evidence.settings import as_recorded
 from .factors import MarketSettings, warm_up
 from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
 from .ledger.database import refusal
@@ -55,6 +56,11 @@ class Settings(BaseModel):
     evidence: EvidenceSettings = EvidenceSettings()
     budget: Budget = Budget()
     risk: Policy = Policy()
+
+    @classmethod
+    def recorded(cls, kept: Mapping[str, Any]) -> Self:
+        """Read the settings that a run wrote down, also those of an older version."""
+        return cls.model_validate({**kept, "evidence": as_recorded(kept["evidence"])})
 
     def on(self, market: MarketSettings) -> Settings:
         """Return the settings with another market."""
@@ -98,7 +104,7 @@ class Campaign:
             folder = ledger.run_folder(row.id)
         if row.status == "done":
             return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
-        settings = Settings.model_validate(row.config["settings"])
+        settings = Settings.recorded(row.config["settings"])
         return cls(settings, place, row.id).run(progress)
 
     def run(self, progress: Show | None = None) -> CampaignResult:

@@ -122,7 +122,7 @@ def _evaluator(ledger: Ledger, row: Run) -> Evaluator:
     from ..campaign import Campaign, Settings
     from ..evidence import Bench
 
-    settings = Settings.model_validate(row.config["settings"])
+    settings = Settings.recorded(row.config["settings"])
     panel, dataset = settings.market.open(settings.seed)
     Campaign(settings, ledger.workspace, row.id).recognise(ledger, panel)
     return Bench.set_up(panel, ledger, settings.evidence, dataset).evaluator(row.id, settings.budget)

@@ -103,7 +103,7 @@ def _with_panel(archive: Archive, ids: Sequence[str], found: list[Replay], files
     kept = archive.run.config.get("settings") or archive.run.config.get("rules")
     if not kept:
         return found, "the run did not write down where its panel is"
-    settings = Settings.model_validate(kept)
+    settings = Settings.recorded(kept)
     market = settings.market.given(files.panel, files.sectors, None)
     if market.panel is not None and not market.panel.is_file():
         return found, f"{market.panel} is not there: give the panel with --panel"

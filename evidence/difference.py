@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 CLOSE = 1e-9
 """Relative; the last digits of a sum of float64 depend on the machine's instruction set."""
-ROUNDED = {"p_value": 2e-6, "level": 2e-6}
+ROUNDED = {"p_value": 2e-6, "p_labels": 2e-6, "level": 2e-6}
 """Recorded to six digits."""
 
 

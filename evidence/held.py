@@ -1,6 +1,6 @@
 """A factor as it is held: h ranks averaged, against what the next day brings.
 
-The mean RankIC of an h-day label and this series ask one question of the same returns. The label takes each day's return
+The mean RankIC of an h-day label and this series ask nearly one question of the same returns. The label takes each day's return
 h times, in sums that overlap; here each return is taken once, against the mean of the ranks that were known before it and
 are still held: the same products in another order. Nothing overlaps any more. While a factor foretells nothing, every
 day's value has mean zero whatever came before, so no day tells of another, however slowly the factor changes.
@@ -8,7 +8,8 @@ day's value has mean zero whatever came before, so no day tells of another, howe
 It is not the default, for two reasons that were measured on S&P 500 names. Real series keep some memory from day to day
 (lag-1 autocorrelation .035 for the median formula, .08 for one in twenty), and with no overlap to cover for it a p-value
 of 1e-5 is then up to 1.7 times that. And ranks of one-day returns see the median and not the mean: a 60-day volatility has
-a t of -5 by this measure and of 0 on five-day labels.
+a t of -5 by this measure and of 0 on five-day labels. Where large moves are more often up than down it finds a factor though
+all expected returns are equal. So it proves nothing that the labels' own test does not bear out (`proof.borne_out`).
 """
 
 from __future__ import annotations

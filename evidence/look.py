@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..ledger import Trial, canonical_json
 from .overfitting import deflated_sharpe
-from .proof import proof
+from .proof import borne_out, proof
 from .sheet import tidy
 from .significance import lond_level
 from .verdict import Reason, Verdict, Word
@@ -100,11 +100,14 @@ def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
 
     Notes
     -----
+    Where what is held is tested, the overlapping labels must not contradict it (`proof.borne_out`).
+
     A factor is a discovery if its unrounded p-value is at most the unrounded level; both are recorded to six digits.
     """
     sign = int(seen.asked["sign"])
     test = proof(seen.rank_ic, seen.held, int(seen.asked["horizon_days"]), seen.lag)
-    p_value = test.p_value(sign)
+    labels = proof(seen.rank_ic, None, int(seen.asked["horizon_days"]), seen.lag).p_value(sign)
+    p_value = borne_out(test.p_value(sign), labels, float(seen.asked["watch_p"]))
     level = lond_level(number, found, float(seen.asked["level"]))
     return {
         "p_value": float(f"{p_value:.6g}"),
@@ -115,6 +118,7 @@ def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
         "sign": sign,
         "deflated_sharpe": deflated(seen, number),
         "power": test.power(level),
+        **({} if seen.held is None else {"p_labels": float(f"{labels:.6g}")}),
     }
 
 
@@ -128,7 +132,7 @@ def ruled(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
     )
     numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
     statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
-    told = {key: outcome[key] for key in ("deflated_sharpe", "power") if key in outcome}
+    told = {key: outcome[key] for key in ("deflated_sharpe", "power", "p_labels") if key in outcome}
     selection = {**outcome["selection"], **numbers, **told}
     return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)
 
@@ -141,7 +145,10 @@ def daily_sharpes(sheets: Iterable[Mapping[str, Any]]) -> list[float]:
 
 def _bar(outcome: Mapping[str, Any]) -> str:
     """Say which RankIC would have been proof; nothing for a look that was taken before this was kept."""
-    bar = (outcome.get("power") or {}).get("rank_ic_provable")
+    power = outcome.get("power") or {}
+    if power.get("test") == "held" and outcome.get("p_labels") == outcome["p_value"]:
+        return "; its labels do not bear out what is held"
+    bar = power.get("rank_ic_provable")
     return "" if bar is None else f"; a RankIC of {bar:.3f} there is proof"
 
 

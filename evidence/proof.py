@@ -95,6 +95,24 @@ def proof(rank_ic: Series, held: Series | None, horizon: int, lag: int) -> Proof
     return Proof("held", daily.t if enough else math.nan, daily.days, 1, HELD_LAG, error)
 
 
+def borne_out(tested: float, labels: float, bar: float) -> float:
+    """Return the p-value of a test, unless the h-day labels say no: where their p-value is above `bar`, the larger of both.
+
+    Ranks of one-day returns and of h-day returns are not the same question: the first see more of a day's median, the
+    second more of its mean. A name whose good days are rare and large has a low median, and held ranks find volatility on
+    real prices (t -4.9) where the label has a RankIC of 0.0001. With this, no more is accepted than either test would
+    accept of its own null at the bar, and what is accepted or watched has a label that agrees in direction.
+
+    Parameters
+    ----------
+    tested, labels
+        One-sided p-values of the test that decides and of the overlapping labels, in [0, 1].
+    bar
+        In (0, 0.5].
+    """
+    return tested if labels <= bar else max(tested, labels)
+
+
 def null_of(test: str, horizon: int, window: int) -> NullDistribution:
     """Return the distribution of t without any effect on a window of so many days, for a test and a horizon."""
     if test == "held":

@@ -29,6 +29,9 @@ NEEDED = ("parse", "causal", "complexity", "support", "originality", "redundancy
 TOO_OLD = "its look was taken before daily series were kept: p-value and verdict cannot be computed again"
 """What is said of a trial without a series."""
 
+ADDED = ("power", "p_labels")
+"""Keys of an outcome that older records do not have; their absence is no difference."""
+
 PROVEN_BY = {"accepted": "accepted", "promoted": "watchlist"}
 """The verdict that a library factor needs, by how it came in; the others came without one."""
 
@@ -87,7 +90,8 @@ def _tried(archive: Archive, row: VerdictRow, reasons: list[Reason], found: list
     seen, missing = read_seen(archive, trial, found)
     outcome = dict(trial.outcome)
     if seen is not None and len(outcome["discoveries"]) < trial.number:
-        outcome |= decide(seen, trial.number, len(outcome["discoveries"]))
+        again = decide(seen, trial.number, len(outcome["discoveries"]))
+        outcome |= {key: value for key, value in again.items() if key in outcome or key not in ADDED}
         found += [*_look(archive, trial, seen), *differences(trial.outcome, outcome, "look")]
     found += _against(row, ruled(replace(trial, outcome=outcome), reasons))
     return missing
@@ -177,6 +181,7 @@ def _look(archive: Archive, trial: Trial, seen: Seen) -> Iterator[Difference]:
     """Yield where the kept series, the recorded sheet, the question and the settings do not agree with each other."""
     yield from differences(trial.question, digest(dict(seen.asked)), "look.question")
     yield from differences((trial.outcome or {})["selection"], seen.sheet, "selection")
+    yield from differences(seen.asked.get("test") == "held", seen.held is not None, "look.held")
     test = newey_west_t(seen.rank_ic, seen.lag)
     figures = {
         "days": test.days,

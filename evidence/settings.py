@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -65,6 +67,15 @@ class LibrarySettings(BaseModel):
     retired_are_redundant: bool = Field(
         default=False, description="refuse what says the same as a retired factor; its formula is never original"
     )
+
+
+BEFORE: Mapping[str, Any] = MappingProxyType({"label_scale": "none", "test": "labels"})
+"""What was done before there was a choice."""
+
+
+def as_recorded(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the evidence settings that a run wrote down, with what was done where it could not say so yet."""
+    return {**BEFORE, **kept}
 
 
 class EvidenceSettings(BaseModel):

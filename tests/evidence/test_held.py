@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.evidence.held import held_rank_ic, held_ranks
+from alphaloom.evidence.look import Seen, decide
 from alphaloom.evidence.null import null_distribution
-from alphaloom.evidence.proof import proof, slope
+from alphaloom.evidence.proof import borne_out, proof, slope
 from alphaloom.evidence.significance import newey_west_t
 from alphaloom.factors import order_rows, rank_rows, row_rank_correlation
+
+ASKED = {"horizon_days": 5, "level": 0.05, "watch_p": 0.05, "sign": 1}
 
 
 def slow_held(values: NDArray[np.float32], horizon: int) -> NDArray[np.float64]:
@@ -99,6 +102,34 @@ def test_the_size_of_the_held_test_is_nominal() -> None:
     for level, bar in critical.items():
         share, nominal = float(np.mean(found >= bar)), 2 * level
         assert share <= nominal + 3.5 * math.sqrt(nominal * (1 - nominal) / rounds)
+
+
+def test_a_low_median_is_no_proof_that_a_factor_foretells_returns() -> None:
+    rng, days, names = np.random.default_rng(0), 300, 40
+    spread = np.linspace(0.3, 3.0, names)
+    # A tenth of all days brings 3, the others -1/3: the mean is 0 whatever the spread, and the median is not.
+    daily = spread * np.where(rng.random((days, names)) < 0.1, 3.0, -1 / 3) + 2.5 * rng.standard_normal((days, names))
+    daily[days - 2 :] = np.nan
+    label = np.full((days, names), np.nan)
+    label[: days - 6] = np.lib.stride_tricks.sliding_window_view(daily, 5, axis=0).sum(axis=-1)[: days - 6]
+    values = np.broadcast_to(-spread, (days, names)).astype(np.float32)
+    rank_ic, held = row_rank_correlation(values, label), held_rank_ic(values, order_rows(daily), 5)
+    alone, labels = proof(rank_ic, held, 5, 10).p_value(1), proof(rank_ic, None, 5, 10).p_value(1)
+    assert alone < 1e-5
+    assert borne_out(alone, labels, 0.05) == labels > 0.05
+    seen = Seen(ASKED, 10, rank_ic, np.full(days, np.nan), (), 600, days, {}, held)
+    told = decide(seen, 1, 0)
+    assert not told["passed"]
+    assert not told["watch"]
+    assert told["p_value"] == told["p_labels"]
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.01, 0.5))
+def test_labels_can_only_take_away_from_what_is_held(tested: float, labels: float, bar: float) -> None:
+    told = borne_out(tested, labels, bar)
+    assert told >= tested
+    assert (told > bar) or (tested <= bar and labels <= bar)
+    assert borne_out(labels, labels, bar) == labels
 
 
 def test_too_few_days_prove_nothing() -> None:

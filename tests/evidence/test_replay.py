@@ -18,6 +18,7 @@ from alphaloom.evidence.archive import Archive
 from alphaloom.evidence.look import Seen, decide
 from alphaloom.evidence.replay import TOO_OLD, Replay, loose_ends, replay
 from alphaloom.evidence.replay_panel import replay_on_panel
+from alphaloom.evidence.settings import as_recorded
 from alphaloom.ledger import Ledger
 
 from .lab import KNOWN, SMALL, Lab, market, read
@@ -275,3 +276,30 @@ def test_what_was_seen_is_kept_to_the_last_bit() -> None:
     assert np.array_equal(again.rank_ic, seen.rank_ic, equal_nan=True)
     assert np.array_equal(again.net, seen.net, equal_nan=True)
     assert (again.sharpes, again.asked, again.body()) == (ratios, seen.asked, seen.body())
+
+
+def test_a_record_of_an_older_version_comes_out_the_same(workspace: Path) -> None:
+    def without(told: dict[str, Any]) -> None:
+        del told["power"]
+
+    def as_it_was(record: dict[str, Any]) -> None:
+        without(record["metrics"]["selection"])
+        record["reasons"][-1]["message"] = record["reasons"][-1]["message"].partition(";")[0]
+
+    forge(workspace, "outcomes", "trial = 2", without)
+    forge(workspace, "verdicts", "json_extract(body, '$.metrics.trial') = 2", as_it_was)
+    assert changed(workspace) == set()
+
+
+def test_a_run_that_could_not_choose_is_read_as_it_judged() -> None:
+    old = {"horizon_days": 5, "returns": "residual"}
+    assert (as_recorded(old)["test"], as_recorded(old)["label_scale"]) == ("labels", "none")
+    assert as_recorded(old | {"test": "held"})["test"] == "held"
+
+
+def test_a_look_with_another_series_than_the_settings_test_is_found(workspace: Path) -> None:
+    with read(workspace) as ledger:
+        seen = Seen.read(ledger.get(str((ledger.trials()[1].outcome or {})["seen"])))
+        kept = ledger.put(replace(seen, held=seen.rank_ic).body())
+    forge(workspace, "outcomes", "trial = 2", lambda record: record.update(seen=kept))
+    assert "look.held" in changed(workspace)
