@@ -72,6 +72,11 @@ def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted:
     LibraryRefused
         It is on the watchlist: new days may prove it, which this would end.
     """
+    with ledger.lock_library():
+        return _added_by_hand(ledger, expression, day)
+
+
+def _added_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted:
     same = [one for one in entries(ledger) if one.factor_id == expression.id]
     if same and same[0].origin == WATCHLIST:
         raise LibraryRefused(
@@ -101,9 +106,14 @@ def retire(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
     UnknownFactor
         There is no such factor.
     """
-    entry = entry_named(ledger, name)
     if not reason.strip():
         raise LibraryRefused("A retirement needs a reason.", field="--reason", got=reason, allowed="a few words")
+    with ledger.lock_library():
+        return _retired(ledger, name, reason.strip(), day)
+
+
+def _retired(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
+    entry = entry_named(ledger, name)
     if entry.origin == WATCHLIST:
         raise LibraryRefused(f"{entry.factor_id} is on the watchlist, not in the library.", field="ID", got=name)
     if entry.status == "retired":
@@ -112,5 +122,5 @@ def retire(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
             f"{entry.factor_id} was retired on {last.day} by {last.by}: {last.reason}.", field="ID", got=name
         )
     key = f"hand {sum(each.by == 'hand' for each in entry.history) + 1}"
-    ledger.kept.record(standings=[Standing(entry.factor_id, key, "retired", "hand", reason.strip(), day)])
+    ledger.kept.record(standings=[Standing(entry.factor_id, key, "retired", "hand", reason, day)])
     return entry_named(ledger, entry.factor_id)

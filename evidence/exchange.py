@@ -125,9 +125,12 @@ def _mistakes(error: ValidationError) -> str:
 
 
 def _check(file: LibraryFile, path: Path) -> None:
-    """Refuse a formula that cannot be read, or that another id stands beside."""
+    """Refuse a formula that cannot be read, or that another id stands beside, and a promise that no factor could break."""
     for place, one in enumerate(file.factors):
         where = f"factors.{place}"
+        if one.judged and one.judged.sign * one.judged.rank_ic <= 0:
+            said = f"{path}: {where}.judged.rank_ic is not in the direction of its sign; no gate takes such a factor."
+            raise LibraryFileError(said, field=f"{where}.judged.rank_ic", got=one.judged.rank_ic)
         try:
             known = parse(one.text, fields=one.fields).id
         except ParseError as error:
@@ -150,10 +153,15 @@ def imported(ledger: Ledger, path: Path, day: str) -> dict[str, Any]:
         Of the act, for the history.
     """
     file = read_file(path)
+    with ledger.lock_library():
+        return _taken_in(ledger, file, path.name, day)
+
+
+def _taken_in(ledger: Ledger, file: LibraryFile, name: str, day: str) -> dict[str, Any]:
     known = {entry.factor_id: entry for entry in entries(ledger)}
     fresh = {one.id: one for one in file.factors if one.id not in known}
     rows = [_row(one) for one in fresh.values()]
-    standings = [_standing(one, path.name, day) for one in fresh.values()]
+    standings = [_standing(one, name, day) for one in fresh.values()]
     added = ledger.kept.record(rows=rows, standings=standings)
     watched = sorted(one.id for one in file.factors if one.id in known and known[one.id].status == WATCHLIST)
     return {"added": added, "known": len(file.factors) - added, "on_watchlist": watched, "ids": sorted(fresh)}

@@ -69,7 +69,7 @@ class LibrarySettings(BaseModel):
     )
 
 
-BEFORE: Mapping[str, Any] = MappingProxyType({"label_scale": "none", "test": "labels"})
+BEFORE: Mapping[str, Any] = MappingProxyType({"label_scale": "none", "test": "labels", "screen_t": 0.0})
 """What was done before there was a choice."""
 
 

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from ..factors import Engine, order_rows, row_rank_correlation
 from ..ledger import Ledger, Sighting, WindowKey
 from ..ledger.library import Pass
-from ..ledger.locks import held
 from ..market import Panel
 from .entries import BY_HAND, IMPORTED, Entry, Terms, entries
 from .errors import PanelDisagrees
@@ -76,7 +75,7 @@ class Watch:
         PanelDisagrees
             The panel tells other values of days that were seen, and no reason was given; nothing is recorded.
         """
-        with held(self.ledger.workspace / "library.lock", "library"):
+        with self.ledger.lock_library():
             looks = [self._look(entry) for entry in entries(self.ledger) if watchable(entry)]
             self._refuse(looks, revised)
             found = judge(looks, self.ledger, self._engine, self.settings)

@@ -133,6 +133,14 @@ class Ledger:
         """Hold a run for this process; `RunLocked`, with the other's number, if it is held already."""
         return held(self.run_folder(run) / "lock", run)
 
+    def lock_library(self) -> AbstractContextManager[None]:
+        """Hold what becomes of the library for this process; `RunLocked`, with the other's number, if it is held already.
+
+        Whoever reads statuses and writes what follows from them needs it, or a factor that a person retires meanwhile is
+        set back by what was read before.
+        """
+        return held(self._workspace / "library.lock", "library")
+
     # What was tried
 
     def record_attempt(self, attempt: Attempt) -> bool:

@@ -82,7 +82,7 @@ class Lab:
     ) -> Lab:
         set_up = Bench.set_up(panel, ledger, settings, "small")
         bench = Bench(engine(panel), scorer(panel, settings), set_up.windows, ledger)
-        rules = {"evidence": settings.model_dump(mode="json", include={"horizon_days", "returns"})}
+        rules = {"evidence": settings.model_dump(mode="json")}
         config: dict[str, Any] = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
         config |= {"sectors": "sector" in panel.groups}
         ledger.start_run(Run(run, config, 1, "small", clock().isoformat()))

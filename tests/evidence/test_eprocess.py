@@ -73,6 +73,15 @@ def test_an_edge_is_proven_in_the_days_that_are_stated(mean: float, most: int) -
     assert np.median(days) <= most
 
 
+def test_crashes_in_wilder_days_than_those_of_search_do_not_prove_a_factor() -> None:
+    """A mean of zero, skewness -1, and 1.5 times the deviation: with losses cut as gains are, a tenth would be at 20."""
+    rng, count = np.random.default_rng(8), 400
+    daily = -1.5 * DEVIATION * (rng.gamma(4.0, 1.0, (count, 2520)) - 4.0) / 2.0
+    assert daily.mean() == pytest.approx(0, abs=5e-4)
+    proven = (capitals(daily) >= 20).any(axis=1)
+    assert proven.mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / count)
+
+
 def obvious(daily: Series, bar: float, horizon: int) -> list[float]:
     """Play it bet by bet."""
     length, found, wealth = quarter_days(horizon), [], [1.0] * len(SHARES)
@@ -81,8 +90,8 @@ def obvious(daily: Series, bar: float, horizon: int) -> list[float]:
             accounts = [wealth[player] / (horizon + 1)] * (horizon + 1)
             for day in range(length - horizon):
                 value = daily[quarter * length + day]
-                won = 0.0 if math.isnan(value) else max(-1.0, min(1.0, (value - bar) / (REACH * DEVIATION)))
-                accounts[day % (horizon + 1)] *= 1 + share * won
+                won = 0.0 if math.isnan(value) else min(1.0, (value - bar) / (REACH * DEVIATION))
+                accounts[day % (horizon + 1)] *= max(1 + share * won, 0.05)
             wealth[player] = sum(accounts)
         found.append(sum(wealth) / len(wealth))
     return found

@@ -13,13 +13,14 @@ from alphaloom.evidence.entries import entries
 from alphaloom.evidence.errors import LibraryFileError
 from alphaloom.evidence.exchange import exported, imported
 from alphaloom.factors import parse
-from alphaloom.ledger import Ledger, LibraryRow, Standing, write_json
+from alphaloom.ledger import Ledger, LibraryRow, RunLocked, Standing, write_json
 
 from .lab import read
 
 FIRST, SECOND = "rank(ts_skew(volume, 31))", "ts_mad(close / open, 23) * -1"
 JUDGED = {
-    "horizon_days": 5, "returns": "residual", "sign": -1, "judged_to": "2020-06-30", "rank_ic": -0.03, "deviation": 0.08,
+    "horizon_days": 5, "returns": "residual", "label_scale": "own_risk", "sign": -1, "judged_to": "2020-06-30",
+    "rank_ic": -0.03, "deviation": 0.08,
     "sectors": True, "names": ["A", "B"],
 }  # fmt: skip
 
@@ -84,6 +85,7 @@ def change(body: dict[str, Any], *path: Any, to: Any) -> None:
         (("factors", 1, "text"), "rank(", "cannot be read"),
         (("factors", 0, "status"), "accepted", "factors.0.status"),
         (("factors", 0, "judged", "rank_ic"), 1.5, "factors.0.judged.rank_ic"),
+        (("factors", 0, "judged", "rank_ic"), 0.03, "not in the direction of its sign"),
         (("factors", 0, "judged", "judged_to"), "soon", "judged_to"),
         (("factors", 0, "proven"), True, "Extra inputs are not permitted"),
         (("factors",), None, "factors"),
@@ -109,3 +111,17 @@ def test_what_is_no_library_at_all_is_said_to_be_none(tmp_path: Path, ledger: Le
         imported(ledger, tmp_path / "x.json", "2026-02-01")
     with pytest.raises(LibraryFileError, match="cannot be read"):
         imported(ledger, tmp_path / "gone.json", "2026-02-01")
+
+
+def test_nobody_writes_to_the_library_while_it_is_read_for_changes(file: Path, ledger: Ledger) -> None:
+    """A watch that read a factor as live would set it back after a person retired it."""
+    name = parse(FIRST).id
+    with ledger.lock_library():
+        for write in (
+            lambda: retire(ledger, name, "crowded", "2026-01-03"),
+            lambda: add_by_hand(ledger, parse("rank(open)"), "2026-01-03"),
+            lambda: imported(ledger, file, "2026-01-03"),
+        ):
+            with pytest.raises(RunLocked):
+                write()
+    assert retire(ledger, name, "crowded", "2026-01-03").status == "retired"
