@@ -207,6 +207,9 @@ def export(
     from ..ledger import write_json
     from .errors import FileExists
 
+    if file.is_dir() or not file.parent.is_dir():
+        what = f"{file} is a folder" if file.is_dir() else f"there is no folder {file.parent}"
+        raise typer.BadParameter(f"{what}: name a file in a folder that is there", param_hint="FILE")
     if file.exists() and not force:
         raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
     with _library(workspace) as ledger:

@@ -2,6 +2,10 @@
 
 One trial is a one-sided test of the mean with Newey-West errors against the null distribution of `null.py`. The stream
 of trials is controlled by LOND, divided by the harmonic number, which holds whatever the dependence between trials.
+It holds for trials that were not chosen by the words of earlier ones. Agents are told accepted, watchlist or rejected: if
+whoever is told always tried what is nearest (rank correlation 0.69) to the best of what was watched, something false would be
+accepted in 1.0 % of campaigns of 10 trials and 2.6 % of those of 20, where the levels add up to 0.41 % and 0.45 %: above the
+sum, and below the level of the stream.
 """
 
 from __future__ import annotations

@@ -191,3 +191,10 @@ def test_a_panel_of_other_names_is_told_and_leaves_nothing(capsys: Capture, ledg
         capsys, "watch", "--campaign", "file.yaml"
     )
     assert ledger.kept.sightings(parse(KEPT).id) == []
+
+
+@pytest.mark.parametrize("place", [".", "nowhere/library.json"])
+def test_what_is_no_place_for_a_file_is_named_as_it_was_given(capsys: Capture, ledger: Ledger, place: str) -> None:
+    refused = said(capsys, "export", place, "--force", code=2)
+    assert "a folder that is there" in " ".join(refused.split())
+    assert ".draft" not in refused
