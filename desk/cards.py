@@ -102,7 +102,7 @@ def _measures(search: Mapping[str, Any], selection: Mapping[str, Any]) -> list[t
         ("t, Newey-West", [number(w.get("t"), 2, sign=True) for w in (search, selection)]),
         ("p, one-sided", [chance(w.get("p_value")) for w in (search, selection)]),
         ("IC", [number(w.get("ic"), 4, sign=True) for w in (search, selection)]),
-        ("ICIR", [number(w.get("icir"), 2, sign=True) for w in (search, selection)]),
+        ("ICIR, of RankIC", [number(w.get("icir"), 2, sign=True) for w in (search, selection)]),
         ("turnover a day", [percent(w.get("turnover")) for w in (search, selection)]),
         ("Sharpe before costs", [number(w.get("gross_sharpe"), 2, sign=True) for w in (search, selection)]),
         ("Sharpe after costs", [number(w.get("net_sharpe"), 2, sign=True) for w in (search, selection)]),

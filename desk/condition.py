@@ -55,7 +55,7 @@ def _table(rows: Sequence[Facts]) -> Table:
     table.add_column("evidence", overflow="fold")
     table.add_column("last day", no_wrap=True)
     for row in rows:
-        name = Text.assemble(str(row["text"]), (f"\n{_origin(row)}", "dim"))
+        name = Text.assemble(str(row["text"]), (f"\n{_held(row)}{_origin(row)}", "dim"))
         figures = [number(row["selection_rank_ic"], 4, sign=True), number(row["rank_ic_since"], 4, sign=True)]
         figures += [number(row["t_since"], 1, sign=True), count(row["days"])]
         status = Text(str(row["status"]), STYLES.get(str(row["status"]), ""))
@@ -67,6 +67,11 @@ def _origin(row: Facts) -> str:
     """Say what was proven, and where."""
     trial = f", trial {row['trial']}" if row["trial"] else ""
     return f"{WORDS[row['origin']]} {row['run']}{trial}" if row["run"] else str(row["proof"])
+
+
+def _held(row: Facts) -> str:
+    """Return what a reader of the formula must know: that its low values are bought."""
+    return "held the other way round; " if row["sign"] == -1 else ""
 
 
 def _evidence(row: Facts) -> str:

@@ -55,6 +55,8 @@ def control(
     from .research import settings_at
 
     base = settings_at(Place(campaign, panel, sectors, as_of.date() if as_of else None))
+    _there(base.market.panel, "--panel")
+    _there(base.market.sectors, "--sectors")
     folder = (workspace or Path(".alphaloom")) / FOLDER
     budget = Budget(evaluations=evaluations, trials=trials)
     kinds = {}
@@ -71,6 +73,12 @@ def control(
         print_object({"holds": all(tally.holds for tally in tallies), "controls": [one.record() for one in tallies]})
     if not all(tally.holds for tally in tallies):
         raise typer.Exit(1)
+
+
+def _there(file: Path | None, option: str) -> None:
+    """Refuse a file that is missing before hours are spent on the markets that come first."""
+    if file is not None and not file.is_file():
+        raise typer.BadParameter(f"{file}: there is no such file", param_hint=option)
 
 
 def _counted(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) -> Tally:

@@ -48,7 +48,8 @@ def _record(error: BaseException) -> tuple[Record, int]:
     if isinstance(error, AlphaloomError):
         return dict(error.record()), error.exit_code
     if hasattr(error, "format_message"):
-        return _plain("usage", str(error.format_message()), "alphaloom --help lists the commands and options."), USAGE
+        path = getattr(getattr(error, "ctx", None), "command_path", None) or "alphaloom"
+        return _plain("usage", str(error.format_message()), f"{path} --help lists what can be given."), USAGE
     if isinstance(error, OSError) and error.errno in SYSTEM_HINTS:
         place = f": {error.filename}" if error.filename else ""
         return _plain("system", f"{error.strerror}{place}", SYSTEM_HINTS[error.errno], field=error.filename), USAGE

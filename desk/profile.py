@@ -13,6 +13,8 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 SHOWN_HORIZONS = ("1", "2", "3", "5", "10", "20")
 REGIMES = ("rising", "falling", "calm", "usual", "stormy")
 STYLES = ("size", "beta", "momentum", "volatility")
+MOST_KEPT = 2.0
+"""Share of a RankIC beyond which it is not told."""
 
 
 def profile_rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -71,7 +73,9 @@ def _exposures(exposures: Mapping[str, Any]) -> str:
 def _neutralised(pure: Mapping[str, Any]) -> str:
     if pure.get("t") is None:
         return "nothing is left" if pure else ""
-    kept = f", {percent(pure['kept'], 0)} of it kept" if pure.get("kept") is not None else ""
+    share = pure.get("kept")
+    told = share is not None and abs(share) <= MOST_KEPT  # of a RankIC near zero no share says anything
+    kept = f", {percent(share, 0)} of it kept" if told else ""
     return f"RankIC {_signed(pure.get('rank_ic'))}, t {number(pure['t'], 2, sign=True)}{kept}"
 
 

@@ -91,7 +91,7 @@ def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("RankIC", number(sheet.get("rank_ic"), 4, sign=True)),
         ("t, Newey-West", number(sheet.get("t"), 2, sign=True)),
         ("IC", number(sheet.get("ic"), 4, sign=True)),
-        ("ICIR", number(sheet.get("icir"), 2, sign=True)),
+        ("ICIR, of RankIC", number(sheet.get("icir"), 2, sign=True)),
         ("turnover a day", percent(sheet.get("turnover"))),
         (f"Sharpe after costs{_held(sheet)}", number(sheet.get("net_sharpe"), 2, sign=True)),
         ("costs", costs(sheet.get("costs"))),

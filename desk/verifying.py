@@ -105,7 +105,7 @@ def _with_panel(archive: Archive, ids: Sequence[str], found: list[Replay], files
         return found, "the run did not write down where its panel is"
     settings = Settings.recorded(kept)
     market = settings.market.given(files.panel, files.sectors, None)
-    if market.panel is not None and not market.panel.is_file():
+    if market.panel is not None and files.panel is None and not market.panel.is_file():
         return found, f"{market.panel} is not there: give the panel with --panel"
     notices().print("reading the panel", style="dim")
     panel, dataset = market.open(settings.seed)
@@ -152,6 +152,8 @@ def _print(told: dict[str, Any]) -> None:
 
 def _headline(told: dict[str, Any]) -> str:
     how = "from the ledger and the panel" if told["depth"] == "panel" else "from the ledger alone"
+    if not told["verdicts"]:
+        return f"{told['run']} has no verdicts yet: nothing was put before the gate"
     counts = [f"{told['same']} the same", f"{told['differ']} differ"]
     counts += [f"{told['cannot']} cannot be run again"] if told["cannot"] else []
     return f"{plural(len(told['verdicts']), 'verdict')} of {told['run']}, {how}: {', '.join(counts)}"

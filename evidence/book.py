@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from dataclasses import dataclass
@@ -176,6 +177,7 @@ def _vectorbt() -> ModuleType:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            logging.getLogger("matplotlib.font_manager").setLevel(logging.WARNING)  # its cache is no news to a user
             import vectorbt
     except ImportError as missing:
         raise BookUnavailable(

@@ -21,6 +21,7 @@ FORMAT: Literal["alphaloom library"] = "alphaloom library"
 VERSION = 1
 SHOWN = 5
 """Mistakes of a file that are told at once."""
+WRITES = "alphaloom library export FILE writes one."
 
 
 class _Strict(BaseModel):
@@ -99,12 +100,13 @@ def read_file(path: Path) -> LibraryFile:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise LibraryFileError(f"{path} cannot be read: {error.strerror}.", field="FILE", got=str(path)) from None
+        raise LibraryFileError(
+            f"{path} cannot be read: {error.strerror}.", field="FILE", got=str(path), hint=WRITES
+        ) from None
     except ValueError as error:
-        raise LibraryFileError(f"{path} is not JSON: {error}.", field="FILE", got=str(path)) from None
+        raise LibraryFileError(f"{path} is not JSON: {error}.", field="FILE", got=str(path), hint=WRITES) from None
     if not isinstance(body, dict) or body.get("format") != FORMAT:
-        hint = "alphaloom library export FILE writes one."
-        raise LibraryFileError(f"{path} is no library file.", field="format", allowed=FORMAT, hint=hint)
+        raise LibraryFileError(f"{path} is no library file.", field="format", allowed=FORMAT, hint=WRITES)
     if body.get("version") != VERSION:
         raise LibraryFileError(
             f"{path} is of another version of the format.", field="version", got=body.get("version"), allowed=VERSION,

@@ -108,7 +108,7 @@ class Scatter:
 
 def published_scatter(evaluator: Evaluator) -> Scatter:
     """Return the scatter of published factors that the panel can compute, on its search window: no other day is read."""
-    there = {*evaluator.panel.fields, *evaluator.panel.groups}
+    there = set(evaluator.panel.fields)  # no grouping: the same formulas are measured with sectors and without
     able = [each for _, each, _ in published_expressions() if each.fields <= there]
     chosen = able[:: max(len(able) // MEASURED, 1)][:MEASURED]
     window = evaluator.windows.search
