@@ -188,8 +188,6 @@ def retire(
     """Retire a factor: it is watched no more and makes nothing redundant, but its formula is never original again."""
     from ..evidence import admission
 
-    if not reason.strip():
-        raise typer.BadParameter("say why the factor is retired: the reason is kept", param_hint="--reason")
     with _library(workspace) as ledger:
         entry = admission.retire(ledger, factor, reason, _today())
     if as_json:
@@ -216,10 +214,6 @@ def export(
         raise typer.BadParameter(f"{what}: name a file in a folder that is there", param_hint="FILE")
     if file.exists() and not force:
         raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
-    if not file.absolute().parent.is_dir():
-        raise typer.BadParameter(
-            f"{file}: there is no folder {file.absolute().parent}; make it first", param_hint="FILE"
-        )
     with _library(workspace) as ledger:
         record = exported(ledger)
     write_json(file, record)
