@@ -6,7 +6,7 @@ true RankIC is lower; half of it is what a fair one still has.
 *Decaying* is a flag, to make somebody look: the mean of the last `flag_days` = 252 scored days lies below the bar, with a
 Newey-West t whose p-value, from the exact null distribution of overlapping labels, is at most `flag_p` = 0.02. The flag
 goes when that mean is back at the bar. *Retired* is meant to last, so it needs an e-detector (`eprocess.py`) of `retire_e`
-= 20 against "the expected RankIC is at least the bar": a factor that gives the bar and no more is retired once in 20
+= 10 against "the expected RankIC is at least the bar": a factor that gives the bar and no more is retired once in 10
 quarters on average at most, whatever the dependence between quarters.
 
 Measured (1,000 series, h = 5, slow factor, RankIC of a day with standard deviation 0.08, 0.03 on selection, five years):
@@ -19,12 +19,13 @@ test, at the end of each quarter    as shown    3/4 as shown  half (bar)    dead
 t of 252 days, p 0.02 (flag)        0.007       0.05          0.22          504                  567
 t of 252 days, p 0.05               0.024       0.13          0.43          315                  315
 t of all days since, p 0.02         0.004       0.02          0.10          504                  1,323
-capital (no restart) of 10          0.000       0.002         0.02          882                  never
-e-detector of 5                     0.003       0.04          0.20          504                  504
-e-detector of 20 (retirement)       0.000       0.004         0.03          945                  945
+e-detector of 5                     0.000       0.001         0.05          819                  819
+e-detector of 10 (retirement)       0.000       0.000         0.003         1,197                1,197
+e-detector of 20                    0.000       0.000         0.000         1,575                1,575
 ==================================  ==========  ============  ============  ===================  =======================
 
-A factor that turns against its sign is flagged after 189 days and retired after 378. All days since are the wrong window: a
+A factor that turns against its sign is flagged after 189 days and retired after 378. The flag is the early word; retirement by
+rule needs bets that hold for any law of the days (`eprocess.py`), and whoever does not want to wait retires by hand. All days since are the wrong window: a
 death after good years stays hidden. Two years of days say no more than this about the death of a RankIC of 0.03; one of
 0.05 is flagged after about a year.
 """
@@ -105,7 +106,7 @@ def ages(
     """
     values = np.asarray(daily, dtype=np.float64)
     bar = rules.decay_share * promise.rank_ic
-    found = detector(quarters(-values, -bar, promise.deviation, promise.horizon))
+    found = detector(quarters(-values, -bar, promise.horizon))
     length = quarter_days(promise.horizon)
     wanted = list(enumerate(found))[first:]
     return [_end(days, values[: (k + 1) * length], bar, (promise, rules), float(e)) for k, e in wanted]

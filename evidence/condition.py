@@ -54,8 +54,7 @@ class Condition:
         terms = self.entry.terms
         if terms is None:
             return []
-        promise = terms.promise
-        return [float(each) for each in capital(quarters(self.seen.daily, 0.0, promise.deviation, terms.horizon_days))]
+        return [float(each) for each in capital(quarters(self.seen.daily, 0.0, terms.horizon_days))]
 
     @cached_property
     def quarters(self) -> list[dict[str, Any]]:

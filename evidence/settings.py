@@ -62,7 +62,7 @@ class LibrarySettings(BaseModel):
     flag_days: int = Field(default=252, ge=126, description="scored days that the flag of decay looks back on")
     flag_p: float = Field(default=0.02, gt=0, lt=0.5, description="largest p-value that flags a decay")
     retire_e: float = Field(
-        default=20.0, ge=0, description="e-detector that retires: quarters between false retirements; 0 never retires"
+        default=10.0, ge=0, description="e-detector that retires: quarters between false retirements; 0 never retires"
     )
     retired_are_redundant: bool = Field(
         default=False, description="refuse what says the same as a retired factor; its formula is never original"

@@ -190,7 +190,7 @@ def _length(sight: Sight) -> int:
 def _events(sight: Sight, place: int) -> list[_Event]:
     """Return the end of each new quarter of an entry with its e-value."""
     promise = sight.terms.promise
-    grown = capital(quarters(sight.seen.daily, 0.0, promise.deviation, promise.horizon))
+    grown = capital(quarters(sight.seen.daily, 0.0, promise.horizon))
     days = sight.seen.days
     return [_Event(days[(k + 1) * _length(sight) - 1], place, k, float(grown[k]), sight) for k in sight.ended()]
 

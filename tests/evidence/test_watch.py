@@ -200,7 +200,7 @@ def test_what_is_proven_but_says_what_the_library_says_stays_out(ledger: Ledger)
 
 
 def test_a_factor_that_dies_is_flagged_then_retired_and_watched_no_more(ledger: Ledger) -> None:
-    rules = EASY.model_copy(update={"library": LibrarySettings(flag_p=0.2, retire_e=3.0)})
+    rules = EASY.model_copy(update={"library": LibrarySettings(flag_p=0.2, retire_e=1.25)})
     name = judged(ledger, rules, end=0.6)
     (sight,) = watch(ledger, whole(0.6), rules)
     assert [each.status for each in sight.changes][-1] == "retired"
