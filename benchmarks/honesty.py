@@ -109,7 +109,7 @@ class Question:
 
     def kept(self, seed: int, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the answer of a seed, made once; `seconds` says how long it took."""
-        place = self.folder / f"{self.name}-{digest([str(self.size), code()])[:8]}"
+        place = self.folder / f"{self.name}-{digest([str(self.size), code(), Path(__file__).read_text()])[:8]}"
         place.mkdir(parents=True, exist_ok=True)
 
         def timed() -> dict[str, Any]:

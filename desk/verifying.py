@@ -105,7 +105,7 @@ def _with_panel(archive: Archive, ids: Sequence[str], found: list[Replay], files
         return found, "the run did not write down where its panel is"
     settings = Settings.recorded(kept)
     market = settings.market.given(files.panel, files.sectors, None)
-    if market.panel is not None and not market.panel.is_file():
+    if files.panel is None and market.panel is not None and not market.panel.is_file():
         return found, f"{market.panel} is not there: give the panel with --panel"
     notices().print("reading the panel", style="dim")
     panel, dataset = market.open(settings.seed)

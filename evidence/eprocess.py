@@ -95,14 +95,13 @@ def quarters(daily: ArrayLike, bar: float, horizon: int) -> Series:
     won = np.nan_to_num(BET * (np.asarray(daily, dtype=np.float64) - bar) / (1.0 + bar))
     won = won[: len(won) // length * length].reshape(-1, length)[:, : length - horizon]
     logs = np.log1p(won)
-    made: Series = np.mean([np.exp(logs[:, turn::turns].sum(axis=1)) for turn in range(turns)], axis=0)
-    return made
+    accounts = np.asarray([np.exp(logs[:, turn::turns].sum(axis=1)) for turn in range(turns)], dtype=np.float64)
+    return np.asarray(accounts.mean(axis=0), dtype=np.float64)
 
 
 def capital(factors: Series) -> Series:
     """Return the capital at the end of each quarter, 1 at the start: an e-value at any of them. ``[quarters]``."""
-    grown: Series = np.cumprod(factors)
-    return grown
+    return np.asarray(np.cumprod(factors), dtype=np.float64)
 
 
 def detector(factors: Series) -> Series:

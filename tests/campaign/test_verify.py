@@ -63,10 +63,10 @@ def test_another_panel_is_refused(verify: Verify, files: Files, tmp_path: Path) 
     assert "--ledger-only" in said["hint"]
 
 
-def test_a_panel_that_is_gone_leaves_the_ledger(verify: Verify, tmp_path: Path) -> None:
+def test_a_panel_that_is_named_and_not_there_is_refused(verify: Verify, tmp_path: Path) -> None:
     code, said = verify("--panel", str(tmp_path / "gone.parquet"))
-    assert (code, said["depth"]) == (0, "ledger")
-    assert "is not there: give the panel with --panel" in said["without_panel"]
+    assert code == 2
+    assert "gone.parquet" in f"{said['got']} {said['field']}"
 
 
 def test_a_verdict_that_is_not_there_is_refused(verify: Verify) -> None:
