@@ -1,4 +1,4 @@
-"""Keep sketches in a folder of the workspace: two files that only grow, mapped into memory, and a table of what is in them.
+"""Keep sketches in a folder of the workspace: two files that only grow, read whole, and a table of what is in them.
 
 A sketch counts once the table names it, in one SQLite transaction after both files are on the disk. So a crash leaves at
 most bytes that nobody names, which the next addition writes over, and two processes wait for each other.
@@ -6,7 +6,6 @@ most bytes that nobody names, which the next addition writes over, and two proce
 
 from __future__ import annotations
 
-import mmap
 import os
 import sqlite3
 import threading
@@ -57,17 +56,17 @@ class SketchStore:
         """See what other processes have added."""
         with self._lock, explained(self._folder), self._open() as connection:
             rows = connection.execute("SELECT name, share, length FROM sketches ORDER BY place").fetchall()
-            buckets, cells = (self._mapped(file, len(rows)) for file in FILES)
+            buckets, cells = (self._whole(file, len(rows)) for file in FILES)
             shares, lengths = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
             self.names, self.sketches = tuple(row[0] for row in rows), Sketches(buckets, cells, shares, lengths)
 
-    def _mapped(self, file: str, count: int) -> NDArray[np.int8]:
+    def _whole(self, file: str, count: int) -> NDArray[np.int8]:
         width = FILES[file]
         if not count:
             return np.empty((0, width), np.int8)
         with (self._folder / file).open("rb") as opened:
-            mapped = mmap.mmap(opened.fileno(), count * width, access=mmap.ACCESS_READ)
-        return np.frombuffer(mapped, np.int8).reshape(count, width)
+            held = opened.read(count * width)
+        return np.frombuffer(held, np.int8).reshape(count, width)
 
     def add(self, sketches: Mapping[str, Sketch]) -> int:
         """Add sketches and return how many were new; on the disk when it returns."""

@@ -46,7 +46,7 @@ def test_nothing_is_accepted_where_nothing_is(lab: Callable[..., Lab], seed: int
 
 
 def test_a_known_factor_is_accepted_as_the_tenth_trial(lab: Callable[..., Lab], planted: Panel) -> None:
-    run = lab(panel=planted, prior_trials=9)
+    run = lab(panel=planted, prior_trials=9, label_scale="none")
     verdict = run.judged(KNOWN)
     assert (verdict.word, verdict.trial) == ("accepted", 10)
 

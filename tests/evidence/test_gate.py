@@ -58,7 +58,7 @@ def test_too_large_a_formula_is_refused_without_a_look(lab: Make, planted: Panel
     run = lab(panel=planted)
     name = run.scored(KNOWN)
     tight = SMALL.model_copy(update={"complexity": SMALL.complexity.model_copy(update={"max_depth": 3})})
-    verdict = lab("run", panel=planted, settings=tight).evaluator.submit([name])[0]
+    verdict = replace(run.evaluator, settings=tight).submit([name])[0]
     assert failed(verdict) == {"complexity": "6 levels, at most 3"}
     assert (verdict.word, verdict.trial, run.trials()) == ("rejected", None, [])
 
