@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def known(question: Question) -> bool:
     found = []
     for seed in range(question.seeds):
         with fresh() as workspace:
-            answer = question.kept(seed, lambda at=seed, place=workspace: known_factor(at, question.size, place))  # type: ignore[misc]
+            answer = question.kept(seed, partial(known_factor, seed, question.size, workspace))
         found.append(answer)
         say(
             f"{seed:4d}  {answer['t']:11.1f}  {answer['rank_ic']:6.3f}  {answer['verdict']:9s}  {answer['seconds']:7.0f}"
@@ -206,7 +207,7 @@ def planted(question: Question) -> bool:
     say("seed  evaluations  trials  accepted  false  found  likeness  truth of each                      seconds")
     found = []
     for seed in range(question.seeds):
-        answer = question.kept(seed, lambda at=seed: planted_campaign(at, question))  # type: ignore[misc]
+        answer = question.kept(seed, partial(planted_campaign, seed, question))
         found.append(answer)
         truth = " ".join(f"{each:+.2f}" for each in answer["truth"])
         say(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..market import Panel
+from .exposures import trailing_sum
 from .sheet import tidy
 from .windows import Window
 
@@ -79,10 +80,8 @@ def measure_capacity(
     known = net[~np.isnan(net)]
     left = float(known.mean()) if known.size else math.nan
     per_root = 2.0 / horizon * 2.0 * float(np.average(impact, weights=weight))  # two sides, in and out, 1 / h a day
-    return Capacity(
-        PARTICIPATION * float(np.quantile(room, 1 - SHARE_OF_TRADES)),
-        (left / per_root) ** 2 if left > 0 else min(left, 0.0) * 0.0 + 0.0,
-    )
+    even = math.nan if math.isnan(left) else (max(left, 0.0) / per_root) ** 2
+    return Capacity(PARTICIPATION * float(np.quantile(room, 1 - SHARE_OF_TRADES)), even)
 
 
 def _liquidity(panel: Panel) -> tuple[Frame, Frame]:
@@ -93,17 +92,10 @@ def _liquidity(panel: Panel) -> tuple[Frame, Frame]:
 
 def _trailing(frame: Frame) -> tuple[Frame, Frame]:
     """Return mean and standard deviation (ddof 1) over 20 days, half of them present at least."""
-    seen = ~np.isnan(frame)
-    filled = np.where(seen, frame, 0.0)
-    count, total, squares = (_window_sum(part) for part in (seen.astype(np.float64), filled, filled**2))
+    seen = (~np.isnan(frame)).astype(np.float64)
+    count, total, squares = (trailing_sum(part, VOLUME_DAYS) for part in (seen, frame, frame**2))
     safe = np.maximum(count, 2.0)
     mean = total / safe
     deviation = np.sqrt(np.maximum(squares / safe - mean**2, 0.0) * safe / (safe - 1.0))
     known = count >= VOLUME_DAYS // 2
     return np.where(known, mean, np.nan), np.where(known, deviation, np.nan)
-
-
-def _window_sum(frame: Frame) -> Frame:
-    total = np.cumsum(frame, axis=0)
-    total[VOLUME_DAYS:] -= total[:-VOLUME_DAYS].copy()
-    return total

@@ -45,14 +45,20 @@ def measure_exposures(panel: Panel) -> Exposures:
     `volatility`: standard deviation of 60 daily returns.
     """
     returns = panel.fields["returns"]
-    inside = np.where(panel.universe, returns, np.nan)
-    count = np.count_nonzero(~np.isnan(inside), axis=1)
-    market = np.nansum(inside, axis=1) / np.maximum(count, 1)
+    market = market_return(panel)
     sector = panel.groups.get("sector", np.full(panel.names, -1, dtype=np.int16))
     return Exposures(_beta(returns, market), _size(panel), _volatility(returns), sector)
 
 
-def _trailing(frame: Frame, days: int) -> Frame:
+def market_return(panel: Panel) -> NDArray[np.float64]:
+    """Return the mean daily return of the universe's names, equally weighted, ``[T]``; 0 on a day without any."""
+    inside = np.where(panel.universe, panel.fields["returns"], np.nan)
+    count = np.count_nonzero(~np.isnan(inside), axis=1)
+    found: NDArray[np.float64] = np.nansum(inside, axis=1) / np.maximum(count, 1)
+    return found
+
+
+def trailing_sum(frame: Frame, days: int) -> Frame:
     """Sum the last `days` rows, missing cells as zero."""
     total = np.cumsum(np.nan_to_num(frame), axis=0)
     total[days:] -= total[:-days].copy()
@@ -63,11 +69,11 @@ def _beta(returns: Frame, market: NDArray[np.float64]) -> Frame:
     seen = ~np.isnan(returns)
     x = np.where(seen, market[:, None], 0.0)
     y = np.nan_to_num(returns)
-    n = _trailing(seen.astype(np.float64), BETA_DAYS)
+    n = trailing_sum(seen.astype(np.float64), BETA_DAYS)
     safe = np.maximum(n, 1.0)
-    mean_x, mean_y = _trailing(x, BETA_DAYS) / safe, _trailing(y, BETA_DAYS) / safe
-    covariance = _trailing(x * y, BETA_DAYS) / safe - mean_x * mean_y
-    variance = _trailing(x * x, BETA_DAYS) / safe - mean_x**2
+    mean_x, mean_y = trailing_sum(x, BETA_DAYS) / safe, trailing_sum(y, BETA_DAYS) / safe
+    covariance = trailing_sum(x * y, BETA_DAYS) / safe - mean_x * mean_y
+    variance = trailing_sum(x * x, BETA_DAYS) / safe - mean_x**2
     known = (n >= BETA_DAYS // 2) & (variance > 1e-12)
     return np.where(known, covariance / np.where(known, variance, 1.0), np.nan)
 
@@ -78,16 +84,16 @@ def _size(panel: Panel) -> Frame:
         return np.log(np.where(cap > 0, cap, np.nan))
     price = panel.fields.get("close_raw", panel.fields["close"])
     dollars = price * panel.fields["volume"]
-    n = _trailing((~np.isnan(dollars)).astype(np.float64), SIZE_DAYS)
-    mean = _trailing(dollars, SIZE_DAYS) / np.maximum(n, 1.0)
+    n = trailing_sum((~np.isnan(dollars)).astype(np.float64), SIZE_DAYS)
+    mean = trailing_sum(dollars, SIZE_DAYS) / np.maximum(n, 1.0)
     return np.log(np.where((n >= SIZE_DAYS // 3) & (mean > 0), mean, np.nan))
 
 
 def _volatility(returns: Frame) -> Frame:
-    n = _trailing((~np.isnan(returns)).astype(np.float64), SIZE_DAYS)
+    n = trailing_sum((~np.isnan(returns)).astype(np.float64), SIZE_DAYS)
     safe = np.maximum(n, 2.0)
-    mean = _trailing(returns, SIZE_DAYS) / safe
-    variance = np.maximum(_trailing(returns**2, SIZE_DAYS) / safe - mean**2, 0.0) * safe / (safe - 1.0)
+    mean = trailing_sum(returns, SIZE_DAYS) / safe
+    variance = np.maximum(trailing_sum(returns**2, SIZE_DAYS) / safe - mean**2, 0.0) * safe / (safe - 1.0)
     return np.where(n >= SIZE_DAYS // 2, np.sqrt(variance), np.nan)
 
 
@@ -95,7 +101,7 @@ def momentum(panel: Panel) -> Frame:
     """Return the log return from 252 to 21 days ago, ``[T, N]``; NaN unless 200 of those daily returns are there."""
     moves = np.log1p(np.where(panel.fields["returns"] > -1.0, panel.fields["returns"], np.nan))
     seen = (~np.isnan(moves)).astype(np.float64)
-    total, count = _trailing(moves, YEAR_DAYS - MONTH_DAYS), _trailing(seen, YEAR_DAYS - MONTH_DAYS)
+    total, count = trailing_sum(moves, YEAR_DAYS - MONTH_DAYS), trailing_sum(seen, YEAR_DAYS - MONTH_DAYS)
     known = np.where(count >= LEAST_MOMENTUM_DAYS, total, np.nan)
     out = np.full(known.shape, np.nan)
     out[MONTH_DAYS:] = known[:-MONTH_DAYS]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..market import Panel
+from .exposures import market_return
 from .sheet import tidy
 from .windows import Window
 
@@ -28,9 +29,7 @@ def market_regimes(panel: Panel, window: Window) -> dict[str, Flags]:
     the thirds are those of the whole window, so they describe and cannot be traded on. Days before the first whole
     stretch belong to none.
     """
-    inside = np.where(panel.universe, panel.fields["returns"], np.nan)
-    count = np.count_nonzero(~np.isnan(inside), axis=1)
-    market = np.nansum(inside, axis=1) / np.maximum(count, 1)
+    market = market_return(panel)
     trend, storm = (window.cut(series) for series in (_sum(np.log1p(market), TREND_DAYS), _deviation(market)))
     low, high = np.nanquantile(storm, [1 / 3, 2 / 3]) if not np.isnan(storm).all() else (np.nan, np.nan)
     return {

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
@@ -18,7 +18,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger.database import explained
+from ..ledger.database import explained, immediate
 from .sketch import BUCKETS, CELLS, Sketch, Sketches
 
 PATIENCE_SECONDS = 60.0
@@ -71,7 +71,7 @@ class SketchStore:
     def add(self, sketches: Mapping[str, Sketch]) -> int:
         """Add sketches and return how many were new; on the disk when it returns."""
         with self._lock, explained(self._folder), self._open() as connection:
-            with _transaction(connection):
+            with immediate(connection):
                 known = {name for (name,) in connection.execute("SELECT name FROM sketches")}
                 fresh = {name: sketches[name] for name in sorted(sketches) if name not in known}
                 self._append(list(fresh.values()), len(known))
@@ -89,19 +89,6 @@ class SketchStore:
                 opened.write(b"".join(part.tobytes() for part in parts))
                 opened.flush()
                 os.fsync(opened.fileno())
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Hold the table for writing: all of it is done, or nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _writable(path: Path) -> BinaryIO:

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from ..factors import canonical, definitions, linear
-from ..ledger.database import explained
+from ..ledger.database import explained, immediate
 from . import nearness, spelling
 from . import outline as outlines
 from .likeness import Known, Likeness, packed, unpacked
@@ -120,15 +120,14 @@ class SubtreeIndex:
     def _write(self) -> Iterator[None]:
         """Open one immediate transaction; it is whole or it is not."""
         with self._lock, explained(self._folder):
-            self._connection.execute("BEGIN IMMEDIATE")
+            whole = False
             try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                self._version = "unknown"
-                raise
+                with immediate(self._connection):
+                    yield
+                whole = True
+            finally:
+                if not whole:
+                    self._version = "unknown"  # what is in memory may be of what was undone
 
     def _state(self, name: str) -> str:
         found = self._connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()

@@ -16,6 +16,19 @@ from .errors import UnknownRun, WorkspaceError
 PATIENCE_SECONDS = 30.0
 
 
+@contextmanager
+def immediate(connection: sqlite3.Connection) -> Iterator[None]:
+    """Hold a database for writing: all of it is done, or nothing, whatever interrupts it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:  # also Ctrl-C: it goes on its way after the rollback
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
 class Database:
     """The ledger's store; every write is one immediate transaction and is on the disk when it returns."""
 
@@ -64,15 +77,8 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """Open one immediate transaction; it is whole or it is not."""
-        with self._lock, explained(self._path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._lock, explained(self._path), immediate(self._connection):
+            yield self._connection
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -155,8 +156,8 @@ def measured(options: argparse.Namespace) -> Row:
     candidates = [values for _, (_, values) in zip(range(options.candidates), source, strict=False)]
     many = Sketches.of([sketches[at % len(sketches)] for at in range(options.sketches)])
     guess(sketches[0], many)
-    product = spent([lambda one=one: guess(one, many) for one in sketches[: options.candidates]])  # type: ignore[misc]
-    make = spent([lambda one=one: sketcher.sketch(one) for one in candidates])  # type: ignore[misc]
+    product = spent([partial(guess, one, many) for one in sketches[: options.candidates]])
+    make = spent([partial(sketcher.sketch, one) for one in candidates])
     with tempfile.TemporaryDirectory() as folder:
         answers, in_full, answer = asked(engine, window, Path(folder), texts, candidates)
     print("comparing with every factor", file=sys.stderr, flush=True)
@@ -197,17 +198,22 @@ def asked(
 def pairs(held: Sequence[Values], candidates: Sequence[Values], window: Window, panel: Panel) -> tuple[float, float]:
     """Return what one pair costs in full: by our kernel from values in order, and by pandas from ranks."""
     some = [(candidates[at % len(candidates)], held[at % len(held)]) for at in range(PAIRS)]
-    thin = [tuple(np.ascontiguousarray(window.cut(each)[::STEP]) for each in pair) for pair in some]
-    orders = [tuple(map(order_rows, pair)) for pair in thin]
-    own = spent([lambda pair=pair: row_rank_correlation(*pair) for pair in orders])  # type: ignore[misc]
-    ranks = [tuple(pd.DataFrame(each).rank(axis=1) for each in pair) for pair in thin[:10]]
-    return own, spent([lambda pair=pair: pair[0].corrwith(pair[1], axis=1).mean() for pair in ranks])  # type: ignore[misc]
+    thin = [[np.ascontiguousarray(window.cut(each)[::STEP]) for each in pair] for pair in some]
+    orders = [[order_rows(each) for each in pair] for pair in thin]
+    own = spent([partial(row_rank_correlation, *pair) for pair in orders])
+    ranks = [[pd.DataFrame(each).rank(axis=1) for each in pair] for pair in thin[:10]]
+    return own, spent([partial(_with_pandas, *pair) for pair in ranks])
+
+
+def _with_pandas(one: pd.DataFrame, other: pd.DataFrame) -> float:
+    """Return the mean correlation of the days of two frames of ranks."""
+    return float(one.corrwith(other, axis=1).mean())
 
 
 def compute(engine: Engine, texts: Mapping[str, Expression]) -> float:
     """Return what it costs to compute one factor, when none is cached."""
     fresh = Engine(engine.panel, cache_bytes=0)
-    return spent([lambda one=one: fresh.evaluate([one]) for one in list(texts.values())[:40]])  # type: ignore[misc]
+    return spent([partial(fresh.evaluate, [one]) for one in list(texts.values())[:40]])
 
 
 # Telling.
