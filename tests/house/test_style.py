@@ -40,7 +40,18 @@ def committed() -> list[Path]:
 
 
 def test_there_are_rooms() -> None:
-    assert {"agents", "desk", "evidence", "factors", "ledger", "market", "mcp_servers", "risk", "router"} <= set(ROOMS)
+    assert {
+        "agents",
+        "desk",
+        "evidence",
+        "factors",
+        "ledger",
+        "market",
+        "mcp_servers",
+        "risk",
+        "router",
+        "sandbox",
+    } <= set(ROOMS)
 
 
 def rank(name: str) -> tuple[int, str]:

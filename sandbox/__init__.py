@@ -1,0 +1,38 @@
+"""Where generated Python runs: contained by the kernel, and proven causal.
+
+The boundary is the kernel's (Landlock, seccomp, namespaces, limits); nothing in here trusts a reading of the code.
+"""
+
+from .errors import (
+    BadResult,
+    Busy,
+    Crashed,
+    NotCausal,
+    NotDeterministic,
+    OutOfMemory,
+    Refused,
+    SandboxError,
+    SandboxUnavailable,
+    TimedOut,
+)
+from .frames import Frames
+from .job import Job, Outcome, Runner
+from .limits import Limits
+
+__all__ = [
+    "BadResult",
+    "Busy",
+    "Crashed",
+    "Frames",
+    "Job",
+    "Limits",
+    "NotCausal",
+    "NotDeterministic",
+    "OutOfMemory",
+    "Outcome",
+    "Refused",
+    "Runner",
+    "SandboxError",
+    "SandboxUnavailable",
+    "TimedOut",
+]

@@ -1,0 +1,136 @@
+"""What can go wrong when code that nobody has read runs in the jail.
+
+SandboxError                   the base of this room; it knows no other room, so it stands alone
+├── SandboxUnavailable         this machine lacks a primitive that the boundary needs; nothing was run
+├── Busy                       the pool's queue is full; nothing was run
+├── Refused                    the lint, or the kernel, refused what the code tried
+├── TimedOut                   the wall clock ran out
+├── OutOfMemory                the memory limit was reached
+├── Crashed                    the code raised, or its process ended without an answer
+├── BadResult                  the answer is not one frame of float64 of the panel's shape, or holds an infinity
+├── NotCausal                  a value changed when a later day was changed or cut off
+└── NotDeterministic           two runs on the same panel gave different values
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, ClassVar
+
+__all__ = [
+    "BadResult",
+    "Busy",
+    "Crashed",
+    "NotCausal",
+    "NotDeterministic",
+    "OutOfMemory",
+    "Refused",
+    "SandboxError",
+    "SandboxUnavailable",
+    "TimedOut",
+]
+
+
+class SandboxError(Exception):
+    """An error that names the field, the value, what is allowed and what to do.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one sentence.
+    field, got, allowed, hint
+        The offending part, its value, what would have been accepted, and what to do now.
+    """
+
+    code: ClassVar[str] = "sandbox"
+    exit_code: ClassVar[int] = 1
+    """1 refused, 2 bad input, 3 a capability is missing."""
+
+    def __init__(
+        self, message: str = "", *, field: str = "", got: object = None, allowed: object = None, hint: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.got = got
+        self.allowed = allowed
+        self.hint = hint
+
+    def record(self) -> dict[str, Any]:
+        """Return the error as plain JSON."""
+        return {
+            "code": self.code, "field": self.field, "got": _plain(self.got), "allowed": _plain(self.allowed),
+            "hint": self.hint, "message": self.message,
+        }  # fmt: skip
+
+
+class SandboxUnavailable(SandboxError):
+    """A primitive that the boundary needs is missing on this machine; `field` names it."""
+
+    code: ClassVar[str] = "sandbox_unavailable"
+    exit_code: ClassVar[int] = 3
+
+
+class Busy(SandboxError):
+    """The pool's queue is full."""
+
+    code: ClassVar[str] = "sandbox_busy"
+
+
+class Refused(SandboxError):
+    """The lint or the kernel refused what the code tried."""
+
+    code: ClassVar[str] = "refused"
+
+
+class TimedOut(SandboxError):
+    """The wall clock ran out."""
+
+    code: ClassVar[str] = "timed_out"
+
+
+class OutOfMemory(SandboxError):
+    """The memory limit was reached."""
+
+    code: ClassVar[str] = "out_of_memory"
+
+
+class Crashed(SandboxError):
+    """The code raised an error, or its process ended without an answer."""
+
+    code: ClassVar[str] = "crashed"
+
+
+class BadResult(SandboxError):
+    """The answer is not one frame of float64 of the panel's shape, or holds an infinity."""
+
+    code: ClassVar[str] = "bad_result"
+
+
+class NotCausal(SandboxError):
+    """A value changed when a later day was changed or cut off.
+
+    Attributes
+    ----------
+    day : datetime.date
+        The first day whose value changed.
+    symbol : str
+        The first name, in the panel's order, whose value changed on that day.
+    """
+
+    code: ClassVar[str] = "not_causal"
+
+    def __init__(self, message: str, *, day: date, symbol: str, hint: str = "") -> None:
+        super().__init__(message, field=symbol, got=day.isoformat(), hint=hint)
+        self.day = day
+        self.symbol = symbol
+
+
+class NotDeterministic(SandboxError):
+    """Two runs on the same panel gave different values."""
+
+    code: ClassVar[str] = "not_deterministic"
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | list | None) else str(value)

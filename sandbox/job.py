@@ -1,0 +1,77 @@
+"""One call of a factor, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import SandboxError
+from .frames import Frames
+
+__all__ = ["Job", "Outcome", "Runner"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """Python code to be called once in a fresh process.
+
+    Attributes
+    ----------
+    code : str
+        Source that defines `factor(panel)`.
+    frames : Frames
+        The panel.
+    rows : int or None
+        The process sees only the first `rows` days, and nothing behind them lies in its memory; None: all.
+    """
+
+    code: str
+    frames: Frames
+    rows: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the shape that the answer must have."""
+        days, names = self.frames.shape
+        return (days if self.rows is None else self.rows), names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What came of a job: values or an error, never both.
+
+    Attributes
+    ----------
+    values : NDArray[np.float64] or None
+        `[rows, N]`, NaN where the factor has no value; never infinite.
+    error : SandboxError or None
+        Why there are none.
+    wall_ms, cpu_ms : float
+        Milliseconds by the wall clock from sending to answer, and of the process by its own CPU clock.
+    peak_mb : float
+        Largest resident memory of the process, MiB.
+    """
+
+    values: NDArray[np.float64] | None
+    error: SandboxError | None
+    wall_ms: float
+    cpu_ms: float
+    peak_mb: float
+
+    def unwrap(self) -> NDArray[np.float64]:
+        """Return the values, or raise the error."""
+        if self.values is None:
+            raise self.error or SandboxError("the call gave neither values nor an error")
+        return self.values
+
+
+class Runner(Protocol):
+    """Whatever runs jobs: the pool of this machine, a cluster, another backend."""
+
+    def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        """Run each job in a fresh process; answers come in the order of the jobs, errors are answers too."""
+        ...
