@@ -54,6 +54,8 @@ class Outcome:
         Milliseconds by the wall clock from sending to answer, and of the process by its own CPU clock.
     peak_mb : float
         Largest resident memory of the process, MiB.
+    stamp : str
+        What must stand beside the values wherever they are kept: empty behind a boundary, a warning without one.
     """
 
     values: NDArray[np.float64] | None
@@ -61,6 +63,7 @@ class Outcome:
     wall_ms: float
     cpu_ms: float
     peak_mb: float
+    stamp: str = ""
 
     def unwrap(self) -> NDArray[np.float64]:
         """Return the values, or raise the error."""
@@ -71,6 +74,11 @@ class Outcome:
 
 class Runner(Protocol):
     """Whatever runs jobs: the pool of this machine, a cluster, another backend."""
+
+    @property
+    def stamp(self) -> str:
+        """Return what is written beside every value computed here: empty, unless there was no boundary."""
+        ...
 
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
         """Run each job in a fresh process; answers come in the order of the jobs, errors are answers too."""
