@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -42,8 +43,9 @@ def render_parameter(argument: Argument, value: float) -> str:
     return argument.choices[int(value)] if argument.choices else render_number(value)
 
 
+@functools.lru_cache(maxsize=4096)
 def _render(node: Node) -> tuple[str, int]:
-    """Return the formula and how tightly it binds."""
+    """Return the formula and how tightly it binds; sorting asks for the same subtrees again and again."""
     if node.op in ("field", "group"):
         return node.name, ATOM
     if node.op == "number":

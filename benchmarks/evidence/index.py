@@ -32,6 +32,7 @@ from alphaloom.evidence.subtree_index import SubtreeIndex
 from alphaloom.factors import Expression, Node, parse, render, sample
 from alphaloom.factors.canonical import _linear
 from alphaloom.factors.parse import _parse
+from alphaloom.factors.render import _render
 
 TOP, CHUNK, LARGEST = 10, 50_000, 16
 COLUMNS = (("open", "high", "low", "close", "vwap"), ("amount", "cap"))
@@ -167,6 +168,7 @@ def read_anew(text: object) -> Expression:
     """Parse a formula of which nothing is remembered."""
     _parse.cache_clear()
     _linear.cache_clear()
+    _render.cache_clear()
     return parse(str(text))
 
 
