@@ -175,28 +175,24 @@ def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
 
 @kernel
 def _turn(
-    weights: Series, change: Series, today: Sides, gone: Sides, opened: Series, closed: Series, bits: Sides
-) -> None:
-    """Renew one sleeve: write what is traded of each name, and its weight after that."""
-    buy, sell, bought, sold = opened[0], opened[1], closed[0], closed[1]
-    for i in range(today.size):
-        held = (buy if today[i] & bits[0] else 0.0) + (sell if today[i] & bits[1] else 0.0)
-        left = (bought if gone[i] & bits[0] else 0.0) + (sold if gone[i] & bits[1] else 0.0)
-        change[i] = held - left
-        weights[i] += change[i]
-
-
-@kernel
-def _add(lanes: Frame, weights: Series, change: Series, returns: Returns) -> None:
-    """Add what a day earned, traded and held short to the sums; rows are a whole number of lanes long."""
+    lanes: Frame, weights: Series, today: Sides, gone: Sides, returns: Returns, opened: Series, closed: Series,
+    bits: Sides,
+) -> None:  # fmt: skip
+    """Renew one sleeve, and add what the day earned, traded and held short; rows are a whole number of lanes long."""
     earned, traded, short = lanes[0], lanes[1], lanes[2]
+    buy, sell, bought, sold, long, other = opened[0], opened[1], closed[0], closed[1], bits[0], bits[1]
     for start in range(0, returns.size, LANES):
-        w, c = weights[start : start + LANES], change[start : start + LANES]
-        r = returns[start : start + LANES]
+        w, r = weights[start : start + LANES], returns[start : start + LANES]
+        new, old = today[start : start + LANES], gone[start : start + LANES]
         for j in range(LANES):
-            earned[j] += w[j] * (np.float64(r[j]) if r[j] == r[j] else 0.0)
-            traded[j] += abs(c[j])
-            short[j] += max(-w[j], 0.0)
+            held = (buy if new[j] & long else 0.0) + (sell if new[j] & other else 0.0)
+            left = (bought if old[j] & long else 0.0) + (sold if old[j] & other else 0.0)
+            change = held - left
+            weight = w[j] + change
+            w[j] = weight
+            earned[j] += weight * (np.float64(r[j]) if r[j] == r[j] else 0.0)
+            traded[j] += abs(change)
+            short[j] += max(-weight, 0.0)
 
 
 @kernel
@@ -229,7 +225,8 @@ def _trade(
     units = np.zeros((horizon + days, 2))  # the first rows stand for sleeves that were never opened
     full = names // LANES * LANES
     wide = full + LANES
-    weights, change, rest, lanes = np.zeros(wide), np.zeros(wide), np.zeros(LANES), np.zeros((3, LANES))
+    weights, rest, lanes = np.zeros(wide), np.zeros(LANES), np.zeros((3, LANES))
+    rest_today, rest_gone = np.zeros(LANES, np.int8), np.zeros(LANES, np.int8)
     daily, known = np.zeros((days, 3)), np.zeros((days, 2), np.bool_)
     for t in range(days):
         high, low = _marked(sides[t], bits[0]), _marked(sides[t], bits[1])
@@ -237,11 +234,13 @@ def _trade(
         known[t, 1] = _any(returns[t])
         if known[t, 0]:
             units[horizon + t, 0], units[horizon + t, 1] = 1.0 / high / horizon, -1.0 / low / horizon
-        _turn(weights, change, sides[t], sides[max(t - horizon, 0)], units[horizon + t], units[t], bits)
+        today, gone = sides[t], sides[max(t - horizon, 0)]
         lanes[:] = 0.0
         rest[: names - full] = returns[t, full:]
-        _add(lanes, weights, change, returns[t, :full])
-        _add(lanes, weights[full:], change[full:], rest)
+        rest_today[: names - full], rest_gone[: names - full] = today[full:], gone[full:]
+        opened, closed = units[horizon + t], units[t]
+        _turn(lanes, weights, today[:full], gone[:full], returns[t, :full], opened, closed, bits)
+        _turn(lanes, weights[full:], rest_today, rest_gone, rest, opened, closed, bits)
         for k in range(3):
             daily[t, k] = lanes[k].sum()
     return daily, known
