@@ -76,10 +76,15 @@ def exam(sealed: Mapping[str, Any] | None) -> Facts:
     return [
         ("RankIC", number(sealed.get("rank_ic"), 4, sign=True)),
         ("t", number(sealed.get("t"), 2, sign=True)),
-        *([("p, one-sided", chance(sealed["p_value"]))] if "p_value" in sealed else []),
+        *([(_tested(sealed), chance(sealed["p_value"]))] if "p_value" in sealed else []),
         ("days", count(sealed.get("days"))),
         ("opening", f"no. {count(sealed.get('number'))}"),
     ]
+
+
+def _tested(sealed: Mapping[str, Any]) -> str:
+    """Name the p-value; t beside it is of the labels, so another test is named."""
+    return "p, one-sided, of what is held" if sealed.get("test") == "held" else "p, one-sided"
 
 
 def exam_of_each(sealed: Mapping[str, Any] | None) -> list[Sequence[str]]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..ledger import Ledger, Opening, WindowKey
 from .combination import Part, combine
 from .evaluator import Evaluator
+from .proof import borne_out, proof
 from .sheet import Sheet, tidy
-from .significance import null_distribution
 
 
 def part(evaluator: Evaluator, name: str) -> Part:
@@ -45,8 +45,8 @@ def examine(evaluator: Evaluator, parts: Sequence[Part], score: NDArray[np.float
         "number": number,
         "reason": kept.reason if kept else reason,
         **sheet.record(),
-        "p_value": _p_value(evaluator, sheet, 1),
-        "factors": {each.factor_id: _line(evaluator, singles[each.factor_id], each.sign) for each in parts},
+        **_significance(evaluator, score, 1),
+        "factors": {each.factor_id: _line(evaluator, each, singles[each.factor_id]) for each in parts},
         "earlier": earlier_openings(ledger, key, evaluator.run),
     }
 
@@ -69,16 +69,25 @@ def earlier_openings(ledger: Ledger, key: WindowKey, run: str) -> list[dict[str,
     ]
 
 
-def _line(evaluator: Evaluator, sheet: Sheet, sign: int) -> dict[str, Any]:
+def _line(evaluator: Evaluator, one: Part, sheet: Sheet) -> dict[str, Any]:
     """Return what the sealed days say of one factor, in the direction in which it is held."""
     named = {"rank_ic": sheet.rank_ic, "t": sheet.t, "net_sharpe": sheet.net_sharpe}
     figures = {name: tidy(value) for name, value in named.items()}
-    return {"sign": sign, "days": sheet.days, **figures, "p_value": _p_value(evaluator, sheet, sign)}
+    return {"sign": one.sign, "days": sheet.days, **figures, **_significance(evaluator, one.values, one.sign)}
 
 
-def _p_value(evaluator: Evaluator, sheet: Sheet, sign: int) -> float | None:
-    """Return the one-sided p-value of one exam on its own; None where the days are too few for one."""
-    lag = evaluator.scorer.lag
-    if sheet.days <= max(lag, 2):
-        return None
-    return tidy(null_distribution(sheet.days, evaluator.settings.horizon_days, lag).p_value(sign * sheet.t))
+def _significance(evaluator: Evaluator, values: NDArray[np.float32], sign: int) -> dict[str, Any]:
+    """Return the one-sided p-value of one exam on its own, by the test that the settings name; None after too few days.
+
+    Where what is held is tested, the labels must bear it out as they must at the gate, and their p-value is told too.
+    """
+    scorer, settings, window = evaluator.scorer, evaluator.settings, evaluator.windows.sealed
+    daily, held = scorer.daily_rank_ic(values, window), scorer.held(values, window)
+    labels = proof(daily, None, settings.horizon_days, scorer.lag)
+    if labels.null is None:
+        return {"p_value": None}
+    agreed = labels.p_value(sign)
+    if held is None:
+        return {"p_value": tidy(agreed)}
+    tested = proof(daily, held, settings.horizon_days, scorer.lag).p_value(sign)
+    return {"p_value": tidy(borne_out(tested, agreed, settings.watch_p)), "test": "held", "p_labels": tidy(agreed)}

@@ -18,7 +18,7 @@ from alphaloom.evidence.sheet import Sheet
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel
 
-from .lab import KNOWN, Crash, Lab, market
+from .lab import KNOWN, SMALL, Crash, Lab, market
 
 Make = Callable[..., Lab]
 OTHER = "ts_kurt(high / low, 25)"
@@ -108,6 +108,21 @@ def test_an_opening_is_recorded_before_the_look_and_numbered(lab: Make, planted:
     assert closed(run)["number"] == 1  # the same run after its restart
     second = closed(lab("second", panel=planted))
     assert (second["opened"], second["number"], second["window"]["name"]) == (True, 2, "sealed")
+
+
+def test_the_exam_is_judged_by_the_test_that_the_settings_name(lab: Make, planted: Panel) -> None:
+    plain = closed(lab("labels", panel=planted))
+    run = lab("held", panel=planted, settings=SMALL.model_copy(update={"test": "held", "watch_p": 0.45}))
+    told = closed(run)
+    scorer, window = run.evaluator.scorer, run.evaluator.windows.sealed
+    values = run.evaluator.values(run.evaluator.read(KNOWN))
+    (one,) = told["factors"].values()
+    alone = scorer.proof(values, window).p_value(one["sign"])
+    assert one["p_value"] == pytest.approx(alone, rel=1e-9)
+    assert one["p_labels"] < 0.45
+    assert told["p_labels"] == plain["p_value"] != told["p_value"]
+    assert "test" not in plain
+    assert (told["rank_ic"], told["t"]) == (plain["rank_ic"], plain["t"])
 
 
 def test_a_close_that_may_not_look_leaves_the_seal(lab: Make, planted: Panel, tmp_path: Path) -> None:
