@@ -95,6 +95,7 @@ class Tally:
             "markets_with_an_acceptance": self.fooled,
             "expected": tidy(self.expected),
             "allowed": self.allowed,
+            "clean": self.fooled == 0,
             "interval": [tidy(low), tidy(high)],
             "holds": self.holds,
             "runs": [{name: value for name, value in asdict(run).items() if name != "seconds"} for run in self.runs],

@@ -59,10 +59,30 @@ def market_return(panel: Panel) -> NDArray[np.float64]:
 
 
 def trailing_sum(frame: Frame, days: int) -> Frame:
-    """Sum the last `days` rows, missing cells as zero."""
-    total = np.cumsum(np.nan_to_num(frame), axis=0)
-    total[days:] -= total[:-days].copy()
-    return total
+    """Sum the last `days` rows, missing cells as zero.
+
+    Parameters
+    ----------
+    frame
+        ``[T, N]``, NaN missing.
+    days
+        Rows of a window, at least 1; the first windows are shorter.
+
+    Returns
+    -------
+    Frame
+        ``[T, N]``, never NaN. What has left the window leaves no trace: rows are cut into blocks of `days`, and a window
+        is the end of one block and the beginning of the next, added up apart. Running sums that are subtracted keep the
+        rounding of the largest value that was ever in them.
+    """
+    values = np.nan_to_num(frame)
+    out = np.empty_like(values)
+    for start in range(0, len(values), days):
+        own = np.cumsum(values[start : start + days], axis=0, out=out[start : start + days])
+        if start:
+            before = np.cumsum(values[start - 1 : start - days : -1], axis=0)[::-1]  # from each row to the block's end
+            own[: days - 1] += before[: len(own)]
+    return out
 
 
 def _beta(returns: Frame, market: NDArray[np.float64]) -> Frame:

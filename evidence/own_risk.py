@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..market import Panel
-from .exposures import Exposures, residual
+from .exposures import Exposures, residual, trailing_sum
 
 Frame = NDArray[np.float64]
 OWN_DAYS = 60
@@ -55,11 +55,8 @@ def measured(raw: Frame, panel: Panel, exposures: Exposures, returns: str, label
 
 def _trailing_mean(frame: Frame) -> tuple[Frame, NDArray[np.bool_]]:
     """Return the mean of what is present in the last 60 rows, and where at least half of them are."""
-    seen = ~np.isnan(frame)
-    total, count = np.cumsum(np.where(seen, frame, 0.0), axis=0), np.cumsum(seen, axis=0)
-    total[OWN_DAYS:] -= total[:-OWN_DAYS].copy()
-    count[OWN_DAYS:] -= count[:-OWN_DAYS].copy()
-    mean = total / np.maximum(count, 1)
+    count = trailing_sum((~np.isnan(frame)).astype(np.float64), OWN_DAYS)
+    mean = trailing_sum(frame, OWN_DAYS) / np.maximum(count, 1.0)
     return mean, (count >= OWN_DAYS // 2) & (mean > 0)
 
 

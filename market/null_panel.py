@@ -7,11 +7,19 @@ nothing that is known then can order later returns in ranks, over any horizon: w
 
 One coin for a whole block (`sign_days` as long as `block_days`) leaves the reversal from day to day inside each block,
 because the product of two moves keeps its sign: such a panel holds nothing that lasts longer than a block, but is not null.
+
+A coin makes every distribution symmetric. `kind="drawn"` keeps the skew instead: each name's moves, in units of the day's
+spread and with mean zero, are drawn anew with replacement from its own days, and the spreads of the days are permuted in
+blocks. No name has an expected return on any day, so nothing can earn. Permuting the moves would not do: they would still
+sum to zero, so that what a name has gained it must give back before the end. Ranks are another matter: of names whose mean
+is zero the one with the longer upper tail is more often below the others, so a RankIC, of volatility for one, need not be
+zero. What is accepted here is accepted for that, or by chance. Names move apart from each other, and volume has no trend.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +38,10 @@ class Nulling(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    kind: Literal["signs", "drawn"] = Field(
+        default="signs",
+        description="signs: a coin for each day; drawn: each name's own moves anew, which keeps their skew",
+    )
     block_days: int = Field(default=20, ge=1, description="days that stay together when the days are permuted")
     sign_days: int = Field(
         default=1, ge=1, description="days that share a coin; more than 1 leaves the reversal between them"
@@ -65,9 +77,9 @@ def nulled(panel: Panel, seed: int, how: Nulling | None = None) -> Panel:
     panel
         T days by N names.
     seed
-        Of the permutation and the coins; equal seeds give equal bytes.
+        Of the permutation, the coins and the draws; equal seeds give equal bytes.
     how
-        Length of the blocks and of what shares a coin.
+        What is done to the moves, length of the blocks and of what shares a coin.
 
     Returns
     -------
@@ -80,10 +92,14 @@ def nulled(panel: Panel, seed: int, how: Nulling | None = None) -> Panel:
     rng = np.random.default_rng([seed, STREAM])
     moves = centred(panel)
     rows = permuted(rng, panel.days, how.block_days)
-    coins = rng.choice((-1.0, 1.0), panel.days)
-    sign = coins[np.maximum(rows - 1, 0) // how.sign_days]
-    fields = rebuilt(panel, moves, donors(rng, rows, moves.usable), sign[:, None])
-    note = f"made null with seed {seed}: nothing is in it"
+    if how.kind == "drawn":
+        fields = _drawn(panel, moves, rng, rows)
+        note = f"made null with seed {seed}: moves drawn anew, nothing can earn"
+    else:
+        coins = rng.choice((-1.0, 1.0), panel.days)
+        sign = coins[np.maximum(rows - 1, 0) // how.sign_days]
+        fields = rebuilt(panel, moves, donors(rng, rows, moves.usable), sign[:, None])
+        note = f"made null with seed {seed}: nothing is in it"
     return Panel(
         dates=panel.dates,
         symbols=panel.symbols,
@@ -143,12 +159,50 @@ def donors(rng: np.random.Generator, rows: Rows, usable: NDArray[np.bool_]) -> R
     return source
 
 
+def _drawn(panel: Panel, moves: Moves, rng: np.random.Generator, rows: Rows) -> dict[str, Frame]:
+    """Return the fields of a panel on which each name draws its own moves, under the spreads of the permuted days."""
+    spread = day_spread(moves)
+    unit = in_units(moves, spread)
+    return rebuilt(panel, unit, own_days(rng, unit.usable), spread[rows][:, None])
+
+
+def day_spread(moves: Moves) -> Frame:
+    """Return the median size of each day's moves, `[T]`; the median of all days where that is unknown or zero."""
+    size = np.abs(moves.whole)
+    spread = np.zeros(len(size))
+    known = np.isfinite(size).any(axis=1)
+    spread[known] = np.nanmedian(size[known], axis=1)
+    usual = float(np.median(spread[spread > 0])) if (spread > 0).any() else 1.0
+    return np.where(spread > 0, spread, usual)
+
+
+def in_units(moves: Moves, spread: Frame) -> Moves:
+    """Return the moves in units of their day's spread `[T]`, the mean of each name's taken out."""
+    unit = {name: getattr(moves, name) / spread[:, None] for name in ("night", "whole", "up", "down")}
+    middle = {name: unit[name] - _mean_by_day(unit[name].T) for name in ("night", "whole")}
+    return replace(moves, **{**unit, **middle})
+
+
+def own_days(rng: np.random.Generator, usable: NDArray[np.bool_]) -> Rows:
+    """Return the row that each cell is drawn from, `[T, N]`: any usable one of the name, with replacement."""
+    source = np.zeros(usable.shape, dtype=np.int64)
+    for name in range(usable.shape[1]):
+        pool = np.flatnonzero(usable[:, name])
+        if pool.size:
+            source[:, name] = rng.choice(pool, len(source))
+    return source
+
+
 def rebuilt(panel: Panel, moves: Moves, source: Rows, sign: Frame) -> dict[str, Frame]:
-    """Return the fields of the null panel: moves chained from each name's first close, mirrored where the coin is -1."""
+    """Return the fields of the null panel: moves chained from each name's first close, times `sign` `[T, 1]`.
+
+    A negative sign mirrors a day, so that what was above open and close is below them.
+    """
     drawn = {
         name: np.take_along_axis(getattr(moves, name), source, axis=0) for name in ("night", "whole", "up", "down")
     }
     night, whole, up, down = (np.nan_to_num(values) for values in drawn.values())
+    size = np.abs(sign)
     there = np.isfinite(panel.fields["close"])
     first = np.take_along_axis(panel.fields["close"], there.argmax(axis=0)[None, :], axis=0)
     path = np.log(first) + np.cumsum(np.where(there, sign * whole, 0.0), axis=0)
@@ -157,8 +211,8 @@ def rebuilt(panel: Panel, moves: Moves, source: Rows, sign: Frame) -> dict[str, 
     fields = dict(panel.fields)
     fields |= {
         "open": np.exp(opened),
-        "high": np.exp(np.maximum(opened, path) + np.where(sign > 0, up, down)),
-        "low": np.exp(np.minimum(opened, path) - np.where(sign > 0, down, up)),
+        "high": np.exp(np.maximum(opened, path) + size * np.where(sign > 0, up, down)),
+        "low": np.exp(np.minimum(opened, path) - size * np.where(sign > 0, down, up)),
         "close": np.exp(path),
         "volume": np.take_along_axis(moves.volume, source, axis=0),
     }

@@ -75,11 +75,39 @@ def test_only_a_panel_needs_a_panel(tmp_path: Path, capsys: Capture) -> None:
     assert (code, told["code"]) == (2, "usage")
 
 
+def test_a_panel_that_is_not_there_is_refused_before_any_work(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from alphaloom.desk.null_runs import NullRuns
+
+    def worked(self: NullRuns, seeds: int) -> Any:
+        raise AssertionError("a market was made")
+
+    monkeypatch.setattr(NullRuns, "outcomes", worked)
+    for option in ("--panel", "--sectors"):
+        code, told, _ = control(capsys, tmp_path / "w", option, str(tmp_path / "typo.parquet"))
+        assert (code, told["code"]) == (2, "usage")
+        assert "typo.parquet: there is no such file" in told["message"]
+    assert not (tmp_path / "w").exists()
+
+
 def test_the_words_name_count_expectation_and_interval() -> None:
     from alphaloom.desk.controlling import told
 
     said = told(Tally("null", [NullRun(seed, 60, 10, 0) for seed in range(200)]))
-    assert "0 accepted of 2,000 trials, on 0 of 200 markets" in said
-    assert "0.00 % to 1.83 %" in said
-    assert "0.83 of them" in said
+    assert "of 200: expected 0.83 at most, found 0," in said
+    assert "95 % interval of the share 0.00 % to 1.83 %" in said
+    assert "(0 accepted of 2,000 trials)" in said
     assert "at most 3" in said
+    assert said.endswith("holds, nothing was accepted.")
+
+
+def test_one_acceptance_in_twenty_is_not_passed_over() -> None:
+    from alphaloom.desk.controlling import told
+
+    tally = Tally("null", [NullRun(seed, 60, 10, int(seed == 7)) for seed in range(20)])
+    assert tally.holds
+    assert tally.record()["clean"] is False
+    said = told(tally)
+    assert "expected 0.08 at most, found 1, 95 % interval of the share 0.13 % to 24.87 %" in said
+    assert "BUT NOT CLEAN: what was accepted on 1 market is false" in said

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from alphaloom.evidence.exposures import measure_exposures, residual
+from alphaloom.evidence.exposures import measure_exposures, residual, trailing_sum
 from alphaloom.evidence.labels import forward_returns
 from alphaloom.evidence.own_risk import own_risk
 from alphaloom.market import Panel, SyntheticConfig, simulate
@@ -81,3 +85,28 @@ def test_a_day_with_few_names_is_demeaned_only() -> None:
     chosen = np.flatnonzero(exposures.sector == exposures.sector[0])[:3]
     label[100, chosen] = [0.01, 0.02, 0.03]
     np.testing.assert_allclose(residual(label, exposures)[100, chosen], [-0.01, 0.0, 0.01], atol=1e-15)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 90), st.integers(1, 25), st.integers(0, 2**32 - 1), st.floats(1.0, 1e9))
+def test_a_trailing_sum_is_that_of_its_window_whatever_came_before(days: int, window: int, seed: int, far: float) -> None:
+    rng = np.random.default_rng(seed)
+    frame = rng.standard_normal((days, 3))
+    frame[rng.random((days, 3)) < 0.2] = np.nan
+    frame[rng.integers(days), 1] = far
+    slow = [np.nansum(frame[max(day - window + 1, 0) : day + 1], axis=0) for day in range(days)]
+    near = np.array([np.nansum(np.abs(frame[max(day - window + 1, 0) : day + 1]), axis=0) for day in range(days)])
+    assert (np.abs(trailing_sum(frame, window) - slow) <= 1e-13 * near).all()
+
+
+def test_an_outlier_that_has_left_the_window_leaves_no_trace() -> None:
+    panel = market()
+    spoiled = panel.fields["returns"].copy()
+    spoiled[10, 5] = 1e6
+    bad = replace(panel, fields={**panel.fields, "returns": spoiled})
+    clean, after = measure_exposures(panel), measure_exposures(bad)
+    for name, days in (("beta", 120), ("volatility", 60)):
+        rows = slice(10 + days, None)
+        np.testing.assert_allclose(getattr(after, name)[rows], getattr(clean, name)[rows], rtol=1e-9, atol=1e-12)
+    risks = [own_risk(each, exposures) for each, exposures in ((panel, clean), (bad, after))]
+    np.testing.assert_allclose(risks[1][190:], risks[0][190:], rtol=1e-9)  # its residuals take a beta of 120 days

@@ -125,6 +125,69 @@ def test_a_coin_for_each_day_takes_reversal_out_and_one_for_a_block_leaves_it(si
     assert bool(abs(products.mean()) > 5 * error) is left
 
 
+def skewed() -> Panel:
+    """Return a market of long upper tails, some longer, in which every name gives back half of yesterday's move."""
+    rng = np.random.default_rng(3)
+    shocks = 0.02 * (rng.gamma(np.linspace(0.5, 4.0, 40), size=(1200, 40)) - np.linspace(0.5, 4.0, 40))
+    moves = shocks - 0.5 * np.vstack([np.zeros((1, 40)), shocks[:-1]])
+    close = 50 * np.exp(np.cumsum(moves, axis=0))
+    fields = {"open": close * 0.999, "high": close * 1.01, "low": close * 0.99, "close": close}
+    dates = np.datetime64("2010-01-01") + np.arange(len(close))
+    return Panel.build(dates, [f"N{i:02d}" for i in range(40)], {**fields, "volume": np.full_like(close, 1e6)})
+
+
+def skew(values: np.ndarray) -> np.ndarray:
+    """Return the skewness of each column."""
+    apart = values - values.mean(axis=0)
+    return np.asarray((apart**3).mean(axis=0) / values.std(axis=0) ** 3)
+
+
+DRAWN = Nulling(kind="drawn")
+
+
+def test_moves_drawn_anew_keep_each_names_skew_and_coins_do_not() -> None:
+    own = skew(centred(skewed()).whole[1:])
+    drawn, mirrored = skew(steps(nulled(skewed(), 2, DRAWN))), skew(steps(nulled(skewed(), 2)))
+    assert np.corrcoef(own, drawn)[0, 1] > 0.8
+    assert abs(drawn.mean() / own.mean() - 1) < 0.25
+    assert np.abs(mirrored).max() < 0.6 * own.mean()
+
+
+def test_moves_drawn_anew_earn_nothing_and_remember_nothing() -> None:
+    panel = skewed()
+    made = np.concatenate([steps(nulled(panel, seed, DRAWN)) for seed in range(4)])
+    t = made.mean(axis=0) / (made.std(axis=0) / np.sqrt(len(made)))
+    assert np.abs(t).max() < 4.5
+    products = (made[1:] * made[:-1]).mean(axis=1) / made.var()
+    assert abs(products.mean()) < 4 * products.std() / np.sqrt(len(products))
+    assert np.abs(made[:1199].sum(axis=0)).max() > 0.1  # permuted moves would sum to zero: a gain would be given back
+
+
+@QUICK
+@given(SEEDS)
+def test_prices_of_moves_drawn_anew_hang_together_and_keep_the_gaps(seed: int) -> None:
+    panel = gappy()
+    made = nulled(panel, seed, DRAWN).fields
+    for name, values in panel.fields.items():
+        np.testing.assert_array_equal(np.isnan(made[name]), np.isnan(values), err_msg=name)
+    there = ~np.isnan(made["close"])
+    opened, high, low, close = (made[name][there] for name in ("open", "high", "low", "close"))
+    assert (low > 0).all()
+    assert (high >= np.maximum(opened, close) * (1 - 1e-12)).all()
+    assert (low <= np.minimum(opened, close) * (1 + 1e-12)).all()
+
+
+def test_wild_days_stay_together_when_moves_are_drawn_anew() -> None:
+    rng = np.random.default_rng(5)
+    wild = np.where(np.arange(600) // 60 % 2 == 1, 0.04, 0.01)[:, None]
+    close = 50 * np.exp(np.cumsum(wild * rng.normal(size=(600, 40)), axis=0))
+    fields = {"open": close, "high": close * 1.01, "low": close * 0.99, "close": close}
+    dates = np.datetime64("2010-01-01") + np.arange(600)
+    panel = Panel.build(dates, [f"N{i:02d}" for i in range(40)], {**fields, "volume": np.full_like(close, 1e6)})
+    size = np.abs(steps(nulled(panel, 1, DRAWN))).mean(axis=1)
+    assert np.corrcoef(size[1:], size[:-1])[0, 1] > 0.7
+
+
 def test_what_a_panel_tells_of_itself_stays_true() -> None:
     made = nulled(gappy(), 9)
     assert made.notes[-1] == "made null with seed 9: nothing is in it"
