@@ -89,7 +89,9 @@ def test_a_day_with_few_names_is_demeaned_only() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 90), st.integers(1, 25), st.integers(0, 2**32 - 1), st.floats(1.0, 1e9))
-def test_a_trailing_sum_is_that_of_its_window_whatever_came_before(days: int, window: int, seed: int, far: float) -> None:
+def test_a_trailing_sum_is_that_of_its_window_whatever_came_before(
+    days: int, window: int, seed: int, far: float
+) -> None:
     rng = np.random.default_rng(seed)
     frame = rng.standard_normal((days, 3))
     frame[rng.random((days, 3)) < 0.2] = np.nan
