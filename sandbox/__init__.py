@@ -18,6 +18,7 @@ from .errors import (
 from .frames import Frames
 from .job import Job, Outcome, Runner
 from .limits import Limits
+from .sandbox import Sandbox
 
 __all__ = [
     "BadResult",
@@ -32,6 +33,7 @@ __all__ = [
     "Outcome",
     "Refused",
     "Runner",
+    "Sandbox",
     "SandboxError",
     "SandboxUnavailable",
     "TimedOut",

@@ -54,6 +54,8 @@ class Outcome:
         Milliseconds by the wall clock from sending to answer, and of the process by its own CPU clock.
     peak_mb : float
         Largest resident memory of the process, MiB.
+    tried : tuple of str
+        System calls that the kernel refused, in the order of the first try.
     stamp : str
         What must stand beside the values wherever they are kept: empty behind a boundary, a warning without one.
     """
@@ -63,6 +65,7 @@ class Outcome:
     wall_ms: float
     cpu_ms: float
     peak_mb: float
+    tried: tuple[str, ...] = ()
     stamp: str = ""
 
     def unwrap(self) -> NDArray[np.float64]:

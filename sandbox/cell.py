@@ -1,0 +1,95 @@
+"""The way into the jail: what a fresh process does between the fork and the first line of the code.
+
+Order matters. Descriptors are sorted out and the panel is mapped while that is still possible; then capabilities, limits,
+Landlock and seccomp, each of which takes away the means to undo the one before. An error on the way ends the process:
+the code runs behind all walls or not at all.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import fcntl
+import gc
+import os
+import signal
+import socket
+from dataclasses import dataclass
+
+from . import child
+from .native import landlock, memory, privileges, rlimits, seccomp
+from .native.libc import syscall
+
+__all__ = ["Lock", "Task", "enter"]
+
+_PANEL, _ANSWER, _ABOVE = 5, 6, 64
+_MOST_DESCRIPTORS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """What the walls of every call are made of; prepared once, before the first fork."""
+
+    filter_program: bytes
+    landlock_abi: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One call, as the fresh process is told of it: rows, bytes of code, bytes of memory, seconds."""
+
+    rows: int
+    code_bytes: int
+    address_space: int
+    seconds: float
+
+
+def enter(lock: Lock, task: Task, descriptors: tuple[int, int, int, int]) -> None:
+    """Become the process that runs the code; never returns.
+
+    `descriptors`: the status pipe, the courier's socket, the panel, the answer. Only the first outlives this function.
+    """
+    try:
+        os.setsid()
+        _sort(descriptors)
+        panel = child.read_panel(_PANEL, task.rows)
+        size = os.fstat(_ANSWER).st_size
+        address = memory.map_file(_ANSWER, size, write=True)
+        os.close(_ANSWER)
+        room = 8 * next(iter(panel.values())).size
+        code = ctypes.string_at(address + room, task.code_bytes)
+        ctypes.memset(address + room, 0, size - room)
+        _shut(lock, task)
+    except BaseException as error:  # noqa: BLE001 - whatever it was, the code must not run
+        _give_up(error)
+    status, content = child.compute(code, panel)
+    child.write_answer(address, room, status, content)
+    os.write(seccomp.STATUS, status)
+    os._exit(0)
+
+
+def _sort(descriptors: tuple[int, int, int, int]) -> None:
+    """Move what is kept to fixed numbers and close all else."""
+    high = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _ABOVE) for one in descriptors]
+    for one, number in zip(high, (seccomp.STATUS, seccomp.COURIER, _PANEL, _ANSWER), strict=True):
+        os.dup2(one, number, inheritable=False)
+    syscall("close_range", _ANSWER + 1, 0x7FFFFFFF, 0)
+
+
+def _shut(lock: Lock, task: Task) -> None:
+    courier = socket.socket(fileno=seccomp.COURIER)
+    signal.set_wakeup_fd(-1)
+    privileges.drop()
+    rlimits.seal(task.address_space, task.seconds, _MOST_DESCRIPTORS)
+    landlock.seal(lock.landlock_abi)
+    listener = seccomp.seal(lock.filter_program)
+    courier.sendmsg([b"L"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
+    os.close(listener)
+    courier.close()
+    gc.enable()
+
+
+def _give_up(error: BaseException) -> None:
+    words = f"X.{type(error).__name__}: {error}".encode("utf-8", "replace")[:512]
+    os.write(seccomp.STATUS, words)
+    os._exit(70)

@@ -1,0 +1,204 @@
+"""The native backend: a clean fork server beside us, and the kernel's own walls around every call."""
+
+from __future__ import annotations
+
+import array
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from ..backend import Broken, judge
+from ..channel import (
+    CODE_BYTES,
+    CRASHED,
+    GONE,
+    GOOD,
+    MEMORY,
+    OVERTIME,
+    REPLY,
+    REQUEST,
+    STOPPED,
+    WRONG,
+    Answer,
+    clean,
+    panel_file,
+)
+from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
+from ..job import Job, Outcome
+from ..limits import Limits
+from .syscalls import this_machine
+
+__all__ = ["Native", "NativeWorker"]
+
+_ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC",
+}  # fmt: skip
+_START_S, _GRACE_S = 60.0, 5.0
+
+
+class Native:
+    """Landlock, seccomp, namespaces and limits around a fork of a clean interpreter."""
+
+    name = "native"
+
+    def __init__(self) -> None:
+        self._server: _Server | None = None
+
+    def check(self) -> None:
+        """Raise SandboxUnavailable where the kernel lacks a wall."""
+
+    def start(self) -> NativeWorker:
+        """Fork a worker off the server, which is started when it is not there."""
+        if self._server is None or not self._server.alive():
+            self.close()
+            self._server = _Server()
+        return NativeWorker(self._server.fork())
+
+    def close(self) -> None:
+        """End the server."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+
+class _Server:
+    """The interpreter that was started by exec."""
+
+    def __init__(self) -> None:
+        self._socket, there = socket.socketpair()
+        with there:
+            self._process = subprocess.Popen(
+                [sys.executable, "-s", "-S", "-P", "-B", "-X", "utf8", "-c", _start(there.fileno())],
+                env=_ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
+            )  # fmt: skip
+        _await_ready(self._socket, "the fork server did not start")
+
+    def alive(self) -> bool:
+        """Tell whether the server still runs."""
+        return self._process.poll() is None
+
+    def fork(self) -> socket.socket:
+        """Return the socket of a new worker."""
+        here, there = socket.socketpair()
+        with there:
+            self._socket.sendmsg([b"w"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [there.fileno()]))])
+        _await_ready(here, "a worker did not start")
+        return here
+
+    def close(self) -> None:
+        """End the server; its workers end when their sockets close."""
+        self._socket.close()
+        try:
+            self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class NativeWorker:
+    """One forked worker and its socket."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+
+    def call(self, job: Job, limits: Limits) -> Outcome:
+        """Run a job in a fresh process."""
+        started = time.perf_counter()
+        code = job.code.encode("utf-8", "replace")
+        if len(code) > CODE_BYTES:
+            return Outcome(None, _too_long(len(code)), 0.0, 0.0, 0.0)
+        panel, answer = panel_file(job.frames), Answer(job.shape, code)
+        try:
+            self._send(job, limits, len(code), panel.descriptor, answer.descriptor)
+            reply = self._receive(limits.wall_s + _GRACE_S)
+            return _outcome(reply, answer, limits, started)
+        finally:
+            answer.close()
+
+    def _send(self, job: Job, limits: Limits, code_bytes: int, panel: int, answer: int) -> None:
+        rows = -1 if job.rows is None else job.rows
+        request = REQUEST.pack(rows, code_bytes, limits.memory_mb << 20, limits.wall_s)
+        fds = array.array("i", [panel, answer])
+        try:
+            self._channel.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+        except OSError as error:
+            raise Broken("the worker is gone") from error
+
+    def _receive(self, seconds: float) -> bytes:
+        self._channel.settimeout(seconds)
+        try:
+            reply = self._channel.recv(REPLY.size, socket.MSG_WAITALL)
+        except OSError as error:
+            raise Broken("the worker does not answer") from error
+        if len(reply) != REPLY.size:
+            raise Broken("the worker is gone")
+        return reply
+
+    def close(self) -> None:
+        """Close the socket; the worker ends."""
+        self._channel.close()
+
+
+def _start(descriptor: int) -> str:
+    import numpy as np
+    import pandas as pd
+
+    places = {str(Path(str(module.__file__)).parents[1]) for module in (np, pd)}
+    home = str(Path(__file__).parents[3])
+    return (
+        f"import sys; sys.path[:0] = {[home, *sorted(places - {home})]!r}; "
+        f"from alphaloom.sandbox.server import main; main({descriptor})"
+    )
+
+
+def _await_ready(channel: socket.socket, words: str) -> None:
+    channel.settimeout(_START_S)
+    try:
+        ready = channel.recv(1)
+    except OSError:
+        ready = b""
+    if ready != b"R":
+        raise SandboxUnavailable(words, field="server", hint="Ask: alphaloom sandbox status")
+
+
+def _too_long(size: int) -> SandboxError:
+    return Refused("the code is too long", field="code", got=f"{size} bytes", allowed=f"{CODE_BYTES} bytes")
+
+
+def _outcome(reply: bytes, answer: Answer, limits: Limits, started: float) -> Outcome:
+    status, ended, told, sign, cpu_ms, peak_mb, _, *tried, words = REPLY.unpack(reply)
+    machine = this_machine()
+    names = tuple(machine.name(number) for number in tried[:told]) if machine else ()
+    values, error = None, _error(status, ended, sign, names, answer, limits, clean(words))
+    if error is None:
+        values = answer.values()
+        error = judge(values, answer.shape)
+    wall_ms = 1000 * (time.perf_counter() - started)
+    return Outcome(None if error else values, error, wall_ms, cpu_ms, peak_mb, names)
+
+
+def _error(
+    status: bytes, ended: int, sign: int, tried: tuple[str, ...], answer: Answer, limits: Limits, words: str
+) -> SandboxError | None:
+    if ended == OVERTIME:
+        return TimedOut("the call took too long", field="wall_s", got=f"{limits.wall_s:g} s and more",
+                        allowed=f"{limits.wall_s:g} s", hint="Vectorise loops over days or names.")  # fmt: skip
+    if ended == STOPPED or sign == signal.SIGSYS:
+        named = tried[-1] if tried else "a call of another architecture"
+        return Refused(f"the code tried {named}, which no factor needs; it was ended", field="code", got=named)
+    if ended == GONE or status == b"X.":
+        raise SandboxUnavailable(f"the walls could not be built: {words}", field="native")
+    if status == GOOD:
+        return None
+    if status == MEMORY or sign == signal.SIGKILL:
+        return OutOfMemory("the call used too much memory", field="memory_mb", allowed=f"{limits.memory_mb} MiB")
+    if status == WRONG:
+        return BadResult(answer.text(), field="factor")
+    if status == CRASHED:
+        return Crashed(answer.text(), field="code")
+    name = signal.Signals(sign).name if sign in set(signal.Signals) else "no answer"
+    return Crashed(f"the process ended with {name} and gave no answer", field="code", got=name)

@@ -1,0 +1,39 @@
+"""Raw system calls, and the few things that Python's own `os` does not offer."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+from .syscalls import this_machine
+
+__all__ = ["prctl", "syscall"]
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_RAW = _LIBC.syscall
+_RAW.restype = ctypes.c_long
+_RAW.argtypes = [ctypes.c_long] * 7
+
+
+def syscall(name: str, *arguments: int) -> int:
+    """Make a system call and return its answer.
+
+    Raises
+    ------
+    OSError
+        What the kernel said, with the name of the call.
+    """
+    machine = this_machine()
+    if machine is None:
+        raise OSError(38, "this machine's system calls are not known", name)
+    padded = [*arguments, 0, 0, 0, 0, 0, 0][:6]
+    answer = int(_RAW(machine.numbers[name], *padded))
+    if answer == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), name)
+    return answer
+
+
+def prctl(option: int, value: int = 0) -> int:
+    """Set or ask one property of this process."""
+    return syscall("prctl", option, value, 0, 0, 0)

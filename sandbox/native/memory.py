@@ -1,0 +1,58 @@
+"""Memory shared with the process in the jail: sealed files without a name, and mappings without a descriptor."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+
+from .libc import syscall
+
+__all__ = ["anonymous", "create", "freeze", "map_file", "release", "seal_size", "seal_whole", "view"]
+
+_ADD_SEALS = 1033
+_SEAL, _SHRINK, _GROW, _WRITE = 1, 2, 4, 8
+_READ, _READ_WRITE = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
+
+
+def create(name: str, size: int) -> int:
+    """Return the descriptor of a new file in memory of this size, full of zeros."""
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, size)
+    return descriptor
+
+
+def seal_size(descriptor: int) -> None:
+    """Forbid everybody to change the size of a file, so that no mapping of it can be cut off."""
+    fcntl.fcntl(descriptor, _ADD_SEALS, _SEAL | _SHRINK | _GROW)
+
+
+def seal_whole(descriptor: int) -> None:
+    """Forbid everybody to change a file in any way."""
+    fcntl.fcntl(descriptor, _ADD_SEALS, _SEAL | _SHRINK | _GROW | _WRITE)
+
+
+def map_file(descriptor: int, size: int, *, write: bool) -> int:
+    """Map a file and return its address; Python's own `mmap` would keep a copy of the descriptor."""
+    return syscall("mmap", 0, size, _READ_WRITE if write else _READ, mmap.MAP_SHARED, descriptor, 0)
+
+
+def anonymous(size: int) -> int:
+    """Map memory of this process's own and return its address."""
+    return syscall("mmap", 0, size, _READ_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+
+
+def freeze(address: int, size: int) -> None:
+    """Make a mapping read-only."""
+    syscall("mprotect", address, size, _READ)
+
+
+def release(address: int, size: int) -> None:
+    """Take a mapping away."""
+    syscall("munmap", address, size)
+
+
+def view(address: int, size: int) -> memoryview:
+    """Return the bytes at an address; they are gone when the mapping is."""
+    return memoryview((ctypes.c_char * size).from_address(address)).cast("B")

@@ -1,0 +1,94 @@
+"""Warm workers for many calls: a bounded queue in front, one thread a worker, answers in order."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from .backend import Backend, Broken, Worker
+from .errors import Busy, SandboxError, SandboxUnavailable
+from .job import Job, Outcome
+from .limits import Limits
+
+__all__ = ["Pool"]
+
+_WAITING = 64
+"""Calls that may wait for a worker; one more is refused."""
+_TRIES = 2
+
+
+class Pool:
+    """Workers of one backend, started when they are first needed and replaced when they break."""
+
+    def __init__(self, backend: Backend, limits: Limits, workers: int) -> None:
+        if workers < 1:
+            raise SandboxError("a pool needs a worker", field="workers", got=workers, allowed="1 or more")
+        backend.check()
+        self._backend, self._limits, self._workers = backend, limits, workers
+        self._idle: queue.LifoQueue[Worker | None] = queue.LifoQueue()
+        for _ in range(workers):
+            self._idle.put(None)
+        self._places = threading.BoundedSemaphore(workers + _WAITING)
+        self._starting = threading.Lock()
+        self._closed = False
+
+    def run(self, job: Job) -> Outcome:
+        """Run one job, and wait for a worker when all are at work."""
+        if not self._places.acquire(blocking=False):
+            raise Busy(
+                "too many calls wait for the sandbox", field="workers", got=self._workers + _WAITING + 1,
+                allowed=f"{self._workers + _WAITING} at once", hint="Call again later, or give it more workers.",
+            )  # fmt: skip
+        try:
+            return self._run(job)
+        finally:
+            self._places.release()
+
+    def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        """Run each job; a few are under way ahead of the one whose answer is next."""
+        if self._workers == 1:
+            yield from map(self._run, jobs)
+            return
+        under_way: deque[Future[Outcome]] = deque()
+        with ThreadPoolExecutor(self._workers, "sandbox") as threads:
+            for job in jobs:
+                under_way.append(threads.submit(self._run, job))
+                if len(under_way) >= 2 * self._workers:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+
+    def close(self) -> None:
+        """End all workers."""
+        self._closed = True
+        while not self._idle.empty():
+            worker = self._idle.get()
+            if worker is not None:
+                worker.close()
+        self._backend.close()
+
+    def _run(self, job: Job) -> Outcome:
+        if self._closed:
+            raise SandboxError("the sandbox is closed", field="sandbox", hint="Make a new one.")
+        worker = self._idle.get()
+        try:
+            for _ in range(_TRIES):
+                try:
+                    worker = worker or self._start()
+                    return worker.call(job, self._limits)
+                except Broken:
+                    if worker is not None:
+                        worker.close()
+                    worker = None
+            raise SandboxUnavailable(
+                "a call could not be started twice over", field="server", hint="Ask: alphaloom sandbox status"
+            )
+        finally:
+            self._idle.put(worker)
+
+    def _start(self) -> Worker:
+        with self._starting:
+            return self._backend.start()

@@ -1,0 +1,77 @@
+"""The front of this room: code and a panel in, values or a typed error out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .backend import Backend
+from .frames import Frames
+from .job import Job, Outcome
+from .limits import Limits
+from .pool import Pool
+
+__all__ = ["Sandbox"]
+
+
+class Sandbox:
+    """Runs Python factors that nobody has read, each call in a fresh process that can do nothing but compute.
+
+    Parameters
+    ----------
+    limits : Limits
+        What each call may use.
+    workers : int
+        Calls that run at the same time.
+    backend : str or Backend
+        The wall: "native" (the kernel's own), or one that was made elsewhere. Never replaced by a weaker one.
+
+    Raises
+    ------
+    SandboxUnavailable
+        This machine lacks what the wall is made of; `field` names it.
+    """
+
+    def __init__(self, limits: Limits | None = None, *, workers: int = 1, backend: str | Backend = "native") -> None:
+        self.limits = limits or Limits()
+        self._pool = Pool(_backend(backend), self.limits, workers)
+
+    def run(self, code: str, frames: Frames, *, rows: int | None = None) -> NDArray[np.float64]:
+        """Return the values of `factor(panel)`, `[T, N]` float64, NaN where there is none.
+
+        Raises
+        ------
+        Refused, TimedOut, OutOfMemory, Crashed, BadResult, Busy, SandboxUnavailable
+            Why there are no values.
+        """
+        return self._pool.run(Job(code, frames, rows)).unwrap()
+
+    def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        """Run each job in a fresh process; answers come in the order of the jobs, errors are answers too."""
+        return self._pool.run_each(jobs)
+
+    def close(self) -> None:
+        """End the workers."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the workers."""
+        self.close()
+
+
+def _backend(name: str | Backend) -> Backend:
+    if not isinstance(name, str):
+        return name
+    from .native.backend import Native
+
+    return Native()

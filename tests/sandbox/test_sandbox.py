@@ -1,0 +1,98 @@
+"""What comes out of the jail, and what cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from alphaloom.sandbox import (
+    BadResult,
+    Crashed,
+    Frames,
+    Job,
+    Limits,
+    OutOfMemory,
+    Refused,
+    Sandbox,
+    SandboxError,
+    SandboxUnavailable,
+    TimedOut,
+)
+
+DAYS, NAMES = 40, 6
+
+
+@pytest.fixture(scope="module")
+def frames() -> Frames:
+    close = np.exp(np.random.default_rng(7).normal(size=(DAYS, NAMES)))
+    days = np.datetime64("2020-01-01") + np.arange(DAYS)
+    return Frames({"close": close, "volume": 1e6 * close}, days, tuple("ABCDEF"))
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    try:
+        made = Sandbox(Limits(wall_s=5, memory_mb=256))
+    except SandboxUnavailable as error:
+        pytest.skip(f"{error.field}: {error.message}")
+    with made:
+        yield made
+
+
+def test_values_are_those_of_the_same_code_outside(sandbox: Sandbox, frames: Frames) -> None:
+    values = sandbox.run("def factor(panel):\n    return panel['close'] * 2", frames)
+    assert values.dtype == np.float64
+    assert np.array_equal(values, frames.fields["close"] * 2)
+
+
+def test_a_shortened_call_sees_the_first_days_only(sandbox: Sandbox, frames: Frames) -> None:
+    code = "def factor(panel):\n    return panel['close'] * 0 + len(panel['close'])"
+    assert np.array_equal(sandbox.run(code, frames, rows=9), np.full((9, NAMES), 9.0))
+
+
+def test_a_frame_may_be_written_to_and_the_next_call_sees_nothing_of_it(sandbox: Sandbox, frames: Frames) -> None:
+    code = "def factor(panel):\n    panel['close'].iloc[:] = 0\n    return panel['close']"
+    assert not sandbox.run(code, frames).any()
+    kept = sandbox.run("def factor(panel):\n    return panel['close']", frames)
+    assert np.array_equal(kept, frames.fields["close"])
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "told"),
+    [
+        ("import socket\nsocket.socket()", Refused, "socket"),
+        ("import os\nos.fork()", Refused, "clone"),
+        ("open('/etc/hostname')", Crashed, "line 1: PermissionError"),
+        ("def factor(panel):\n    return panel['vwap']", Crashed, "it has: close, volume"),
+        ("raise SystemExit(0)", Crashed, "line 1: SystemExit"),
+        ("def factor(panel", Crashed, "line 1: SyntaxError"),
+        ("x = 1", Crashed, "factor"),
+        ("x = np.ones(10**9)", OutOfMemory, "memory"),
+        ("def factor(panel):\n    return panel['close'].to_numpy()", BadResult, "ndarray"),
+        ("def factor(panel):\n    return panel['close'].iloc[1:]", BadResult, "39"),
+        ("def factor(panel):\n    return panel['close'].iloc[::-1]", BadResult, "order"),
+        ("def factor(panel):\n    return panel['close'].astype(object)", BadResult, "object"),
+        ("def factor(panel):\n    return panel['close'] / 0", BadResult, "240 infinite"),
+    ],
+)
+def test_what_goes_wrong_has_a_type_and_says_what(
+    sandbox: Sandbox, frames: Frames, code: str, kind: type[SandboxError], told: str
+) -> None:
+    with pytest.raises(kind, match=told):
+        sandbox.run(code, frames)
+
+
+def test_the_wall_clock_ends_a_loop(frames: Frames) -> None:
+    with Sandbox(Limits(wall_s=0.2)) as sandbox, pytest.raises(TimedOut):
+        sandbox.run("while True: pass", frames)
+
+
+def test_answers_come_in_the_order_of_the_jobs(frames: Frames) -> None:
+    jobs = [Job(f"def factor(panel):\n    return panel['close'] * 0 + {i}", frames) for i in range(6)]
+    jobs[3] = Job("1/0", frames)
+    with Sandbox(workers=2) as sandbox:
+        outcomes = list(sandbox.run_each(jobs))
+    assert [None if one.values is None else int(one.values[0, 0]) for one in outcomes] == [0, 1, 2, None, 4, 5]
+    assert isinstance(outcomes[3].error, Crashed)
