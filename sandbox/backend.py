@@ -5,7 +5,7 @@ machine, `check` raises `SandboxUnavailable` and nothing runs. A pool asks a bac
 was told; a worker runs one job at a time, each in a fresh process, and is used by one thread at a time.
 
     class Mine:                                     a backend
-        name = "mine"
+        name, stamp = "mine", ""
         def check(self) -> None: ...                raises SandboxUnavailable(field=what is missing, hint=what to do)
         def start(self) -> Worker: ...              may be called again when a worker has broken
         def close(self) -> None: ...                ends all that it started
@@ -54,6 +54,8 @@ class Backend(Protocol):
     """A wall, and how to start workers behind it."""
 
     name: str
+    stamp: str
+    """Empty behind a wall; without one, the warning that goes with every value."""
 
     def check(self) -> None:
         """Raise SandboxUnavailable where this machine lacks what the wall is made of."""

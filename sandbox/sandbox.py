@@ -40,6 +40,11 @@ class Sandbox:
         self.limits = limits or Limits()
         self._pool = Pool(_backend(backend), self.limits, workers)
 
+    @property
+    def stamp(self) -> str:
+        """Return what is written beside every value computed here: empty, unless there was no boundary."""
+        return self._pool.stamp
+
     def run(self, code: str, frames: Frames, *, rows: int | None = None) -> NDArray[np.float64]:
         """Return the values of `factor(panel)`, `[T, N]` float64, NaN where there is none.
 

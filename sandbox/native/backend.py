@@ -42,7 +42,7 @@ _START_S, _GRACE_S = 60.0, 5.0
 class Native:
     """Landlock, seccomp, namespaces and limits around a fork of a clean interpreter."""
 
-    name = "native"
+    name, stamp = "native", ""
 
     def __init__(self) -> None:
         self._server: _Server | None = None
