@@ -3,6 +3,7 @@
 The boundary is the kernel's (Landlock, seccomp, namespaces, limits); nothing in here trusts a reading of the code.
 """
 
+from .capability import Status, status
 from .errors import (
     BadResult,
     Busy,
@@ -36,5 +37,7 @@ __all__ = [
     "Sandbox",
     "SandboxError",
     "SandboxUnavailable",
+    "Status",
     "TimedOut",
+    "status",
 ]

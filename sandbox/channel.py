@@ -26,11 +26,11 @@ from .native import memory
 
 __all__ = [
     "CODE_BYTES", "CRASHED", "ENDED", "GONE", "GOOD", "MEMORY", "OVERTIME", "REPLY", "REQUEST", "STOPPED", "TEXT_BYTES",
-    "WRONG", "Answer", "PanelFile",
+    "WORDS", "WRONG", "Answer", "PanelFile",
     "clean", "field_places", "page_after", "panel_file",
 ]  # fmt: skip
 
-CODE_BYTES, TEXT_BYTES = 256 * 1024, 2048
+CODE_BYTES, TEXT_BYTES, WORDS = 256 * 1024, 2048, 200
 GOOD, CRASHED, MEMORY, WRONG = b"G.", b"C.", b"M.", b"W."
 """The two bytes of the status pipe: values are there; the code raised; memory ran out; the answer has a wrong form."""
 

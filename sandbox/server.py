@@ -15,21 +15,34 @@ import signal
 import socket
 import sys
 
+from .native.libc import prctl
+
 __all__ = ["main"]
 
-_MODULES = (
+_SUBREAPER = 36
+_STANDARD = (
     "abc bisect calendar cmath collections collections.abc contextlib copy dataclasses datetime decimal enum fractions "
-    "functools heapq itertools json math numbers numpy numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.random "
-    "operator pandas random re statistics string textwrap typing warnings zoneinfo"
+    "functools heapq itertools json math numbers operator random re statistics string textwrap typing warnings"
 )
+"""What a factor may import beside numpy and pandas."""
+
+_INNER = (
+    "_strptime encodings.ascii encodings.latin_1 numpy.fft numpy.lib.recfunctions numpy.lib.stride_tricks numpy.linalg "
+    "numpy.ma numpy.polynomial numpy.random numpy.strings pandas.api.indexers pandas.api.types "
+    "pandas.core.computation.eval pandas.core.methods.select pandas.core.methods.to_dict pandas.core.reshape.reshape "
+    "pandas.io.formats.format pandas.tseries.frequencies pandas.tseries.holiday pandas.tseries.offsets traceback zoneinfo"
+)
+"""What the libraries import when they first need it, which would be too late."""
 
 
-def main(control: int) -> None:
+def main(control: int, omitted: frozenset[str]) -> None:
     """Import what factors need, then fork a worker for each socket that comes over `control`."""
     _prepare()
     from .worker import work
 
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    _close_imports()
+
+    _adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = socket.socket(fileno=control)
     channel.sendall(b"R")
@@ -40,21 +53,44 @@ def main(control: int) -> None:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             channel.close()
-            work(received)
+            work(received, omitted)
             os._exit(0)
         os.close(received)
 
 
+def _adopt_orphans() -> None:
+    """Become the parent of workers whose first parent has gone, and let the kernel bury them."""
+    prctl(_SUBREAPER, 1)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
 def _prepare() -> None:
-    """Import all that code may want, so that it never needs a file, and forget how to import anything else."""
+    """Import all that code may want, so that it never needs a file, and close the way to anything else."""
     os.environ.clear()
     sys.modules["pyarrow"] = None  # type: ignore[assignment]  # it starts a thread and opens files and sockets
-    for name in _MODULES.split():
+    for name in ("numpy", "pandas", *_STANDARD.split(), *_INNER.split()):
         __import__(name)
     import numpy as np
 
     random.seed(0)
     np.random.seed(0)
+
+
+class _Closed:
+    """Answers every import of what is not there yet."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> None:
+        """Say what may be imported."""
+        offered = ", ".join(one for one in _STANDARD.split() if "." not in one)
+        raise ModuleNotFoundError(f"{name} is not in the sandbox; there are np, pd and {offered}", name=name)
+
+
+def _close_imports() -> None:
+    sys.meta_path[:] = [_Closed]
+    sys.path_hooks.clear()
+    sys.path.clear()
+    sys.path_importer_cache.clear()
 
 
 def _receive(channel: socket.socket) -> int | None:

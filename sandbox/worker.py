@@ -4,140 +4,194 @@ from __future__ import annotations
 
 import array
 import os
+import resource
 import select
 import signal
 import socket
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .cell import Lock, Task, enter
-from .channel import ENDED, OVERTIME, REPLY, REQUEST, STOPPED
-from .native import landlock, seccomp, warder
+from .channel import ENDED, GONE, OVERTIME, REPLY, REQUEST, STOPPED, WORDS
+from .native import clock, landlock, namespaces, seccomp, warder
 from .native.syscalls import Machine, this_machine
 
 __all__ = ["work"]
 
 _TOLD, _PATIENCE = 16, 10_000
+"""Attempts that are told by name, and the number after which a process that goes on trying is ended."""
+
+_PAGE = os.sysconf("SC_PAGESIZE")
 
 
-def work(descriptor: int) -> None:
+def work(descriptor: int, omitted: frozenset[str]) -> None:
     """Serve jobs from a socket until it is closed."""
     parent = socket.socket(fileno=descriptor)
+    try:
+        post = _settle(parent, omitted)
+    except OSError as error:
+        parent.sendall(f"X{error}".encode()[:WORDS])
+        return
+    if post is not None:
+        parent.sendall(b"R")
+        _serve(post)
+
+
+@dataclass(frozen=True)
+class Post:
+    """Where a worker stands once it has settled in its namespaces."""
+
+    parent: socket.socket
+    machine: Machine
+    nest: namespaces.Nest
+    lock: Lock
+    statm: int
+
+    def used(self) -> int:
+        """Return the bytes of this process's address space."""
+        return int(os.pread(self.statm, 64, 0).split()[0]) * _PAGE
+
+
+def _settle(parent: socket.socket, omitted: frozenset[str]) -> Post | None:
+    """Enter the namespaces and prepare the walls; None in the process that stays behind."""
     machine = this_machine()
     if machine is None:
         raise OSError("this machine's system calls are not known")
-    lock = Lock(seccomp.program(machine), landlock.version())
+    namespaces.become_nobody()
+    inside = "namespaces" not in omitted
+    if inside:
+        namespaces.isolate()
+        if os.fork():
+            return None  # the child is the first process of the new namespace and goes on
+    lock = Lock(seccomp.program(machine), landlock.version(), omitted)
     statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-    parent.sendall(b"R")
+    nest = namespaces.Nest(deep=inside)
+    if "clock" not in omitted:
+        clock.cover()
+    if inside:
+        namespaces.empty_root()
+    return Post(parent, machine, nest, lock, statm)
+
+
+def _serve(post: Post) -> None:
     while True:
-        data, ancillary, _, _ = parent.recvmsg(REQUEST.size, socket.CMSG_SPACE(8))
+        data, ancillary, _, _ = post.parent.recvmsg(REQUEST.size, socket.CMSG_SPACE(8))
         if len(data) < REQUEST.size:
             return
-        descriptors = array.array("i")
-        for _level, _kind, content in ancillary:
-            descriptors.frombytes(content)
+        panel, answer = _descriptors(ancillary)
         rows, code_bytes, budget, seconds = REQUEST.unpack(data)
-        panel, answer = descriptors
         mapped = os.fstat(panel).st_size * (1 if rows < 0 else 2) + os.fstat(answer).st_size
-        used = int(os.pread(statm, 64, 0).split()[0]) * os.sysconf("SC_PAGESIZE")
-        task = Task(rows, code_bytes, used + mapped + budget, seconds)
-        watch = Watch(machine, parent, time.monotonic() + seconds)
-        parent.sendall(watch.run(lock, task, panel, answer))
+        task = Task(rows, code_bytes, post.used() + mapped + budget, seconds)
+        post.parent.sendall(Watch(post, seconds).run(task, panel, answer))
 
 
-@dataclass
 class Watch:
-    """The watch over one call."""
+    """The watch over one call, from its fork to the last trace of it."""
 
-    machine: Machine
-    parent: socket.socket
-    deadline: float
-    status: bytes = b""
-    ended: int = ENDED
-    tried: list[int] = field(default_factory=list)
-    calls: int = 0
+    def __init__(self, post: Post, seconds: float) -> None:
+        self._post = post
+        self._began = time.monotonic()
+        self._deadline = self._began + seconds
+        self._listener = -1
+        self._standing = False  # the walls: whatever the process says before they stand, is ours
+        self._status = b""
+        self._ended = ENDED
+        self._tried: list[int] = []
+        self._calls = 0
 
-    def run(self, lock: Lock, task: Task, panel: int, answer: int) -> bytes:
+    def run(self, task: Task, panel: int, answer: int) -> bytes:
         """Fork the process, watch it to its end, and return the reply."""
-        started = time.monotonic()
         reads, writes = os.pipe2(os.O_CLOEXEC)
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        pid = os.fork()
+        pid = self._post.nest.fork()
         if pid == 0:
-            enter(lock, task, (writes, there.fileno(), panel, answer))
+            enter(self._post.lock, task, (writes, there.fileno(), panel, answer))
         there.close()
-        for one in (writes, panel, answer):
-            os.close(one)
+        _close(writes, panel, answer)
         process = os.pidfd_open(pid)
         try:
             self._follow(process, reads, here)
         finally:
             _kill(process)
             _, code, used = os.wait4(pid, 0)
-            for one in (process, reads):
-                os.close(one)
+            _close(process, reads)
             here.close()
-        sign = os.WTERMSIG(code) if os.WIFSIGNALED(code) else 0
-        wall = 1000 * (time.monotonic() - started)
-        told = (self.tried + [-1] * _TOLD)[:_TOLD]
+            if self._listener >= 0:
+                _close(self._listener)
+        _insist_alone()
+        return self._reply(code, used)
+
+    def _reply(self, code: int, used: resource.struct_rusage) -> bytes:
+        if not self._standing and self._ended == ENDED:
+            self._ended = GONE
+        told = (self._tried + [-1] * _TOLD)[:_TOLD]
         return REPLY.pack(
-            self.status[:2].ljust(2), self.ended, min(len(self.tried), _TOLD), sign,
-            1000 * (used.ru_utime + used.ru_stime), used.ru_maxrss / 1024, wall, *told, self.status[2:],
+            self._status[:2].ljust(2), self._ended, min(len(self._tried), _TOLD),
+            os.WTERMSIG(code) if os.WIFSIGNALED(code) else 0, 1000 * (used.ru_utime + used.ru_stime),
+            used.ru_maxrss / 1024, 1000 * (time.monotonic() - self._began), *told, self._status[2:],
         )  # fmt: skip
 
     def _follow(self, process: int, reads: int, here: socket.socket) -> None:
         """Answer what the filter stops until the process ends, the time is over, or it tries to get out."""
         poll = select.poll()
-        for one in (process, reads, here, self.parent):
+        for one in (process, reads, here, self._post.parent):
             poll.register(one, select.POLLIN)
-        listener = -1
-        try:
-            while True:
-                left = self.deadline - time.monotonic()
-                ready = dict(poll.poll(max(0.0, 1000 * left))) if left > 0 else {}
-                if not ready:
-                    self.ended = OVERTIME
-                    return
-                if self.parent.fileno() in ready:
-                    os._exit(0)
-                if here.fileno() in ready:
-                    poll.unregister(here)
-                    listener = _listener(here)
-                    if listener >= 0:
-                        poll.register(listener, select.POLLIN)
-                if reads in ready:
-                    got = os.read(reads, 512)
-                    self.status = self.status or got
-                    if not got:
-                        poll.unregister(reads)
-                if listener in ready and not self._answered(listener):
-                    return
-                if process in ready:
-                    return
-        finally:
-            if listener >= 0:
-                os.close(listener)
+        while self._ended == ENDED:
+            left = self._deadline - time.monotonic()
+            ready = {one for one, _ in poll.poll(1000 * left)} if left > 0 else set()
+            if not ready:
+                self._ended = OVERTIME
+            if self._post.parent.fileno() in ready:
+                os._exit(0)  # nobody waits for the answer; with the first process its namespace ends
+            if here.fileno() in ready:
+                poll.unregister(here)
+                self._hear(here, poll)
+            if reads in ready and not self._read(reads):
+                poll.unregister(reads)
+            if self._listener in ready:
+                self._answer()
+            if process in ready:
+                self._read(reads)
+                return
 
-    def _answered(self, listener: int) -> bool:
-        attempt = warder.take(listener)
+    def _hear(self, here: socket.socket, poll: select.poll) -> None:
+        """Take the filter's listener: from now on the code runs."""
+        data, ancillary, _, _ = here.recvmsg(1, socket.CMSG_SPACE(4))
+        self._standing = data == b"L"
+        for one in _descriptors(ancillary):
+            self._listener = one
+            poll.register(one, select.POLLIN)
+
+    def _read(self, reads: int) -> bool:
+        got = os.read(reads, WORDS)
+        self._status = self._status or got
+        return bool(got)
+
+    def _answer(self) -> None:
+        attempt = warder.take(self._listener)
         if attempt is None:
-            return True
-        if attempt.number not in self.tried:
-            self.tried.append(attempt.number)
-        self.calls += 1
-        if self.calls > _PATIENCE or self.machine.name(attempt.number) not in warder.HARMLESS:
-            self.ended = STOPPED
-            return False
-        warder.answer(listener, attempt)
-        return True
+            return
+        if attempt.number not in self._tried:
+            self._tried.append(attempt.number)
+        self._calls += 1
+        if self._calls > _PATIENCE or self._post.machine.name(attempt.number) not in warder.HARMLESS:
+            self._tried.remove(attempt.number)
+            self._tried = [*self._tried[: _TOLD - 1], attempt.number]
+            self._ended = STOPPED
+        else:
+            warder.answer(self._listener, attempt)
 
 
-def _listener(here: socket.socket) -> int:
+def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
     received = array.array("i")
-    _, ancillary, _, _ = here.recvmsg(1, socket.CMSG_SPACE(4))
     for _level, _kind, content in ancillary:
-        received.frombytes(content[:4])
-    return received[0] if received else -1
+        received.frombytes(content)
+    return received.tolist()
+
+
+def _close(*descriptors: int) -> None:
+    for one in descriptors:
+        os.close(one)
 
 
 def _kill(process: int) -> None:
@@ -145,3 +199,12 @@ def _kill(process: int) -> None:
         signal.pidfd_send_signal(process, signal.SIGKILL)
     except ProcessLookupError:
         return
+
+
+def _insist_alone() -> None:
+    """End this worker, and with it all that its namespace holds, if the call left a process behind."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return
+    os._exit(1)

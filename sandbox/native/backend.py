@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from ..backend import Broken, judge
@@ -21,6 +22,7 @@ from ..channel import (
     REPLY,
     REQUEST,
     STOPPED,
+    WORDS,
     WRONG,
     Answer,
     clean,
@@ -29,6 +31,9 @@ from ..channel import (
 from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
 from ..job import Job, Outcome
 from ..limits import Limits
+from .escapes import insist
+from .layers import LayerName
+from .primitives import examine, hint, unavailable
 from .syscalls import this_machine
 
 __all__ = ["Native", "NativeWorker"]
@@ -36,26 +41,50 @@ __all__ = ["Native", "NativeWorker"]
 _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC",
 }  # fmt: skip
+_WORDS = {
+    "open openat openat2 newfstatat stat": "file",
+    "clock_gettime time gettimeofday nanosleep clock_nanosleep": "clock",
+    "getrandom": "randomness without a seed (np.random.default_rng(0))",
+    "mmap mprotect": "memory that can be executed",
+}
 _START_S, _GRACE_S = 60.0, 5.0
 
 
 class Native:
-    """Landlock, seccomp, namespaces and limits around a fork of a clean interpreter."""
+    """Landlock, seccomp, namespaces and limits around a fork of a clean interpreter.
+
+    Parameters
+    ----------
+    omit : collection of LayerName
+        Walls to leave out, only to measure what the others stop: never for code of unknown origin. All that comes
+        back is stamped.
+    tested : bool
+        True: the caller tries the ways out itself.
+    """
 
     name, stamp = "native", ""
 
-    def __init__(self) -> None:
+    def __init__(self, omit: Collection[LayerName] = (), *, tested: bool = False) -> None:
         self._server: _Server | None = None
+        self._omit = frozenset(omit)
+        self._tested = tested or bool(omit)
 
     def check(self) -> None:
         """Raise SandboxUnavailable where the kernel lacks a wall."""
+        for primitive in examine():
+            if not primitive.works:
+                raise unavailable(primitive)
 
     def start(self) -> NativeWorker:
-        """Fork a worker off the server, which is started when it is not there."""
+        """Fork a worker off the server, which is started when it is not there; the first one is attacked first."""
         if self._server is None or not self._server.alive():
             self.close()
-            self._server = _Server()
-        return NativeWorker(self._server.fork())
+            self._server = _Server(self._omit)
+        worker = NativeWorker(self._server.fork(), _stamp(self._omit))
+        if not self._tested:
+            insist(worker)
+            self._tested = True
+        return worker
 
     def close(self) -> None:
         """End the server."""
@@ -64,14 +93,18 @@ class Native:
             self._server = None
 
 
+def _stamp(omit: frozenset[LayerName]) -> str:
+    return f"NOT CONTAINED: ran without {', '.join(sorted(omit))}" if omit else ""
+
+
 class _Server:
     """The interpreter that was started by exec."""
 
-    def __init__(self) -> None:
+    def __init__(self, omit: frozenset[str]) -> None:
         self._socket, there = socket.socketpair()
         with there:
             self._process = subprocess.Popen(
-                [sys.executable, "-s", "-S", "-P", "-B", "-X", "utf8", "-c", _start(there.fileno())],
+                [sys.executable, "-s", "-S", "-P", "-B", "-X", "utf8", "-c", _start(there.fileno(), omit)],
                 env=_ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
             )  # fmt: skip
@@ -102,8 +135,8 @@ class _Server:
 class NativeWorker:
     """One forked worker and its socket."""
 
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
+    def __init__(self, channel: socket.socket, stamp: str) -> None:
+        self._channel, self._stamp = channel, stamp
 
     def call(self, job: Job, limits: Limits) -> Outcome:
         """Run a job in a fresh process."""
@@ -115,7 +148,7 @@ class NativeWorker:
         try:
             self._send(job, limits, len(code), panel.descriptor, answer.descriptor)
             reply = self._receive(limits.wall_s + _GRACE_S)
-            return _outcome(reply, answer, limits, started)
+            return _outcome(reply, answer, limits, started, self._stamp)
         finally:
             answer.close()
 
@@ -143,7 +176,7 @@ class NativeWorker:
         self._channel.close()
 
 
-def _start(descriptor: int) -> str:
+def _start(descriptor: int, omit: frozenset[str]) -> str:
     import numpy as np
     import pandas as pd
 
@@ -151,25 +184,34 @@ def _start(descriptor: int) -> str:
     home = str(Path(__file__).parents[3])
     return (
         f"import sys; sys.path[:0] = {[home, *sorted(places - {home})]!r}; "
-        f"from alphaloom.sandbox.server import main; main({descriptor})"
+        f"from alphaloom.sandbox.server import main; main({descriptor}, frozenset({sorted(omit)!r}))"
     )
 
 
 def _await_ready(channel: socket.socket, words: str) -> None:
+    """Wait for one letter: R, ready; X, with the primitive that is missing and what the kernel said."""
     channel.settimeout(_START_S)
     try:
-        ready = channel.recv(1)
-    except OSError:
-        ready = b""
+        ready = channel.recv(1 + WORDS)
+    except OSError as error:
+        ready = b"X" + str(error).encode()
     if ready != b"R":
-        raise SandboxUnavailable(words, field="server", hint="Ask: alphaloom sandbox status")
+        told = clean(ready[1:])
+        name, _, said = told.partition(": ")
+        raise SandboxUnavailable(f"{words}: {told or 'it ended'}", field=name if said else "server", hint=hint(name))
+
+
+def _refusals(tried: tuple[str, ...]) -> str:
+    """Say in words what the kernel refused before the code gave up."""
+    found = [words for names, words in _WORDS.items() if set(names.split()) & set(tried)]
+    return f"In the sandbox there is no {', no '.join(found)}." if found else ""
 
 
 def _too_long(size: int) -> SandboxError:
     return Refused("the code is too long", field="code", got=f"{size} bytes", allowed=f"{CODE_BYTES} bytes")
 
 
-def _outcome(reply: bytes, answer: Answer, limits: Limits, started: float) -> Outcome:
+def _outcome(reply: bytes, answer: Answer, limits: Limits, started: float, stamp: str) -> Outcome:
     status, ended, told, sign, cpu_ms, peak_mb, _, *tried, words = REPLY.unpack(reply)
     machine = this_machine()
     names = tuple(machine.name(number) for number in tried[:told]) if machine else ()
@@ -178,7 +220,7 @@ def _outcome(reply: bytes, answer: Answer, limits: Limits, started: float) -> Ou
         values = answer.values()
         error = judge(values, answer.shape)
     wall_ms = 1000 * (time.perf_counter() - started)
-    return Outcome(None if error else values, error, wall_ms, cpu_ms, peak_mb, names)
+    return Outcome(None if error else values, error, wall_ms, cpu_ms, peak_mb, names, stamp)
 
 
 def _error(
@@ -190,8 +232,11 @@ def _error(
     if ended == STOPPED or sign == signal.SIGSYS:
         named = tried[-1] if tried else "a call of another architecture"
         return Refused(f"the code tried {named}, which no factor needs; it was ended", field="code", got=named)
-    if ended == GONE or status == b"X.":
-        raise SandboxUnavailable(f"the walls could not be built: {words}", field="native")
+    if ended == GONE:
+        raise SandboxUnavailable(
+            f"the walls could not be built: {words or 'the process ended first'}", field=words.partition(": ")[0],
+            hint="Ask: alphaloom sandbox status",
+        )  # fmt: skip
     if status == GOOD:
         return None
     if status == MEMORY or sign == signal.SIGKILL:
@@ -199,6 +244,6 @@ def _error(
     if status == WRONG:
         return BadResult(answer.text(), field="factor")
     if status == CRASHED:
-        return Crashed(answer.text(), field="code")
+        return Crashed(answer.text(), field="code", hint=_refusals(tried))
     name = signal.Signals(sign).name if sign in set(signal.Signals) else "no answer"
     return Crashed(f"the process ended with {name} and gave no answer", field="code", got=name)

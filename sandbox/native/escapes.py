@@ -1,0 +1,103 @@
+"""Five ways out, tried in a real jail before it is trusted: a wall that is there but holds nothing must be noticed.
+
+Each snippet answers with ones where it got out and with zeros where it did not; a jail may also end it. There is
+something to be found for each: a file, a listening port, the process that asks.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..backend import Worker
+from ..errors import Crashed, Refused, SandboxUnavailable
+from ..frames import Frames
+from ..job import Job, Outcome
+from ..limits import Limits
+
+__all__ = ["ESCAPES", "Escape", "insist", "try_all"]
+
+_FRAME = """
+def attempt():
+{body}
+
+def factor(panel):
+    try:
+        out = attempt()
+    except OSError:
+        out = False
+    return panel["close"] * 0 + float(bool(out))
+"""
+ESCAPES = {
+    "read a file": "    return open({file!r}).read() == 'canary'",
+    "connect to a port": (
+        "    import _socket\n    s = _socket.socket()\n    s.connect(('127.0.0.1', {port}))\n    return True"
+    ),
+    "start a process": "    import os\n    return os.fork() >= 0",
+    "signal a process": "    import os\n    os.kill({pid}, 0)\n    return True",
+    "make memory executable": (
+        "    import ctypes\n    libc = ctypes.CDLL(None)\n    libc.mmap.restype = ctypes.c_void_p\n"
+        "    return libc.mmap(None, 4096, 7, 0x22, -1, 0) not in (None, 2**64 - 1)"
+    ),
+}
+"""What is tried, and how. `_socket` may be missing in the jail, which is fine as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Escape:
+    """One way out that was tried: whether it was contained, and how that showed."""
+
+    name: str
+    contained: bool
+    found: str
+
+
+def try_all(worker: Worker) -> Iterator[Escape]:
+    """Try each way out behind a worker's wall."""
+    frames = Frames({"close": np.ones((2, 2))}, np.array(["2000-01-03", "2000-01-04"], "datetime64[D]"), ("A", "B"))
+    with _baits() as baits:
+        for name, body in ESCAPES.items():
+            code = _FRAME.format(body=body.format(**baits))
+            yield _judged(name, worker.call(Job(code, frames), Limits(wall_s=10, memory_mb=256)))
+
+
+def insist(worker: Worker) -> None:
+    """Raise SandboxUnavailable when one way out of a worker's wall is open."""
+    for escape in try_all(worker):
+        if not escape.contained:
+            worker.close()
+            raise SandboxUnavailable(
+                f"the jail does not hold: code could {escape.name} ({escape.found})", field=escape.name,
+                hint="Ask: alphaloom sandbox status; use another backend until it is mended.",
+            )  # fmt: skip
+
+
+def _judged(name: str, outcome: Outcome) -> Escape:
+    if outcome.values is not None:
+        out = bool(outcome.values.any())
+        return Escape(name, not out, "it got out" if out else f"denied: {', '.join(outcome.tried) or 'by an error'}")
+    if isinstance(outcome.error, Refused):
+        return Escape(name, True, f"ended at {outcome.error.got}")
+    known = isinstance(outcome.error, Crashed) and "ModuleNotFoundError" in str(outcome.error)
+    return Escape(name, known, "nothing there to try it with" if known else f"unclear: {outcome.error}")
+
+
+@contextmanager
+def _baits() -> Iterator[dict[str, object]]:
+    """Offer a file that anybody may read, a port that listens, and this process."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="alphaloom-"))
+        os.chmod(folder, 0o755)
+        path = os.path.join(folder, "canary")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("canary")
+        listening = stack.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(1)
+        yield {"file": path, "port": listening.getsockname()[1], "pid": os.getpid()}

@@ -1,0 +1,22 @@
+"""The walls by name, and the words for what is missing."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+__all__ = ["LAYERS", "LayerName", "Missing"]
+
+LayerName = Literal["namespaces", "limits", "landlock", "seccomp", "clock"]
+LAYERS: tuple[LayerName, ...] = get_args(LayerName)
+
+
+class Missing(OSError):
+    """A primitive that the kernel did not grant; `primitive` names it."""
+
+    def __init__(self, primitive: str, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.primitive = primitive
+
+    def __str__(self) -> str:
+        """Return the primitive and what the kernel said."""
+        return f"{self.primitive}: {self.strerror}"

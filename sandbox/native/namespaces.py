@@ -1,0 +1,137 @@
+"""A worker's own view of the system: no user, no network, no other process, no file.
+
+The worker lives in its own user, network, process, IPC, host name and mount namespaces, on an empty read-only root.
+Each call gets a process, an IPC and a network namespace of its own below that. None of it needs root: a user namespace
+gives the rights for the others, and they reach no further than it. Root becomes nobody first, so that both do the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+
+from .layers import Missing
+from .libc import prctl, syscall
+
+__all__ = ["FLAGS", "NOBODY", "Nest", "become_nobody", "empty_root", "enter_user", "isolate", "unshare"]
+
+FLAGS = {
+    "user": 0x10000000, "network": 0x40000000, "process": 0x20000000, "IPC": 0x08000000, "host name": 0x04000000,
+    "mount": 0x00020000,
+}  # fmt: skip
+NOBODY = 65534
+
+_PER_CALL = ("IPC", "network")
+_DUMPABLE = 4
+_PRIVATE, _DETACH, _TMPFS = 0x4000 | 0x40000, 2, 0x1 | 0x2 | 0x4 | 0x8
+"""Mount flags: recursively private; detach; read-only, no set-user-id, no devices, no execution."""
+
+
+class Nest:
+    """The place in which a worker forks: each child is the first process of a process namespace of its own.
+
+    Parameters
+    ----------
+    deep : bool
+        False: children share the worker's namespaces (to measure what that lets through).
+    """
+
+    def __init__(self, *, deep: bool = True) -> None:
+        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if deep else -1
+
+    def fork(self) -> int:
+        """Fork a process into new namespaces and stay in the old ones."""
+        if self._own < 0:
+            return os.fork()
+        unshare("process")
+        pid = os.fork()
+        if pid:
+            syscall("setns", self._own, FLAGS["process"])
+        else:
+            unshare(*_PER_CALL)
+        return pid
+
+
+def unshare(*names: str) -> None:
+    """Leave the namespaces of these names for new ones, one by one, so that what is refused can be named.
+
+    Raises
+    ------
+    Missing
+        The first that the kernel refused.
+    """
+    for name in names:
+        try:
+            syscall("unshare", FLAGS[name])
+        except OSError as error:
+            raise Missing(f"{name} namespace", error) from error
+
+
+def become_nobody() -> None:
+    """Give up root, where this process is root; no file and no process of root's is its own then."""
+    if os.geteuid() == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+        except PermissionError:  # a root without rights, as in some containers
+            return
+
+
+def isolate() -> None:
+    """Move this process and its future children into namespaces of their own, with an empty root.
+
+    The first child is the first process of the new process namespace; it must be the one that goes on.
+    """
+    enter_user()
+    unshare(*(name for name in FLAGS if name != "user"))
+    _forbid_nesting()
+
+
+def enter_user() -> None:
+    """Become nobody in a user namespace of one's own, with every right over what is made inside it."""
+    user, group = os.geteuid(), os.getegid()
+    prctl(_DUMPABLE, 1)  # a change of user had made /proc/self unwritable
+    unshare("user")
+    try:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{NOBODY} {user} 1")
+        _write("/proc/self/gid_map", f"{NOBODY} {group} 1")
+    except OSError as error:
+        raise Missing("user namespace", error) from error
+
+
+def empty_root() -> None:
+    """Put an empty read-only file system in the place of all that is mounted."""
+    here = ctypes.create_string_buffer(b".")
+    try:
+        _mount("none", "/", "", _PRIVATE)
+        _mount("jail", "/proc", "tmpfs", _TMPFS)
+        os.chdir("/proc")
+        syscall("pivot_root", ctypes.addressof(here), ctypes.addressof(here))
+        syscall("umount2", ctypes.addressof(here), _DETACH)
+        os.chdir("/")
+    except OSError as error:
+        raise Missing("mount namespace", error) from error
+
+
+def _forbid_nesting() -> None:
+    try:
+        _write("/proc/sys/user/max_user_namespaces", "0")
+    except OSError as error:  # read-only in many containers; seccomp forbids it as well
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.ENOENT):
+            raise
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _mount(source: str, target: str, kind: str, flags: int) -> None:
+    texts = [ctypes.create_string_buffer(text.encode()) for text in (source, target, kind)]
+    syscall("mount", *(ctypes.addressof(text) for text in texts), flags, 0)

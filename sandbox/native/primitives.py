@@ -1,0 +1,190 @@
+"""What the boundary is made of, whether this machine has it, what it is for, and what to do where it is missing."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ..errors import SandboxUnavailable
+from . import clock, landlock, namespaces, seccomp
+from .libc import syscall
+from .syscalls import MACHINES, this_machine
+
+__all__ = ["Primitive", "examine", "hint", "unavailable"]
+
+OTHERS = "Or choose another wall: backend='container', 'bubblewrap' or 'gvisor'."
+_KERNEL = f"Boot Linux 6.12 or later with Landlock among its security modules (lsm=landlock,...). {OTHERS}"
+_NAMESPACE = (
+    "Allow unprivileged user namespaces: sysctl user.max_user_namespaces=10000, "
+    "kernel.unprivileged_userns_clone=1 (Debian), kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); "
+    f"in Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined. {OTHERS}"
+)
+_TABLE: dict[str, tuple[str, str]] = {
+    "system": (
+        "Linux on x86-64 or arm64, little-endian",
+        "On macOS and Windows use backend='container' (Docker, Podman). On Linux there are also bubblewrap and gVisor.",
+    ),
+    "landlock": ("no file, no TCP port, no signal out, no abstract socket", _KERNEL),
+    "seccomp": ("a dozen system calls; every other one is stopped and named", f"Boot Linux 5.0 or later. {OTHERS}"),
+    "memory files": ("panel and answer cross without a file", f"Boot Linux 3.17 or later. {OTHERS}"),
+    "user namespace": ("nobody inside, and the right to build the other walls without root", _NAMESPACE),
+    "network namespace": ("no network at all, not even the loopback", _NAMESPACE),
+    "process namespace": ("no other process can be seen, and none is left behind", _NAMESPACE),
+    "IPC namespace": ("no shared memory or queue of others", _NAMESPACE),
+    "host name namespace": ("no name of this machine", _NAMESPACE),
+    "mount namespace": ("an empty root: no file, no /proc, no device", _NAMESPACE),
+    "clock": (
+        "reading the time is a system call again, and refused",
+        "This kernel seals its page of time values. Nothing gets out by it, but code may read the time.",
+    ),
+}  # fmt: skip
+_OPTIONAL = {"clock"}
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """One thing that the boundary is made of.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    works, required : bool
+        Whether this machine has it, and whether nothing runs without it.
+    found : str
+        Its version, or what the kernel said.
+    stops : str
+        What it is for.
+    hint : str
+        What to do where it is missing; empty where it works.
+    """
+
+    name: str
+    works: bool
+    required: bool
+    found: str
+    stops: str
+    hint: str
+
+
+@cache
+def examine() -> tuple[Primitive, ...]:
+    """Try every primitive in a process of its own and tell which work; nothing of it touches this process."""
+    if this_machine() is None or platform.system() != "Linux" or sys.byteorder != "little":
+        return (_primitive("system", False, f"{platform.system()} on {platform.machine()}"),)
+    home = str(Path(__file__).parents[3])
+    code = f"import sys; sys.path.insert(0, {home!r}); from alphaloom.sandbox.native.primitives import report; report()"
+    told = subprocess.run(
+        [sys.executable, "-s", "-P", "-B", "-c", code], capture_output=True, text=True, check=False, timeout=60,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if told.returncode:
+        last = told.stderr.strip().rpartition("\n")[2]
+        return (_primitive("system", False, last or "the examination did not end"),)
+    found: dict[str, list[object]] = json.loads(told.stdout)
+    return tuple(_primitive(name, bool(works), str(words)) for name, (works, words) in found.items())
+
+
+def hint(name: str) -> str:
+    """Return what to do where a primitive is missing."""
+    return _TABLE.get(name, ("", "Ask: alphaloom sandbox status"))[1]
+
+
+def unavailable(primitive: Primitive) -> SandboxUnavailable:
+    """Return the error that names a missing primitive."""
+    return SandboxUnavailable(
+        f"this machine cannot contain code: {primitive.name} is missing ({primitive.found})", field=primitive.name,
+        got=primitive.found, allowed=primitive.stops, hint=primitive.hint,
+    )  # fmt: skip
+
+
+def _primitive(name: str, works: bool, found: str) -> Primitive:
+    stops, remedy = _TABLE[name]
+    return Primitive(name, works, name not in _OPTIONAL, found, stops, "" if works else remedy)
+
+
+def report() -> None:
+    """Try each primitive in a child and print what was found as JSON."""
+    found: dict[str, tuple[bool, str]] = {"system": (True, f"Linux {platform.release()} on {platform.machine()}")}
+    for name, attempt in {
+        "landlock": _try_landlock, "seccomp": _try_seccomp, "memory files": _try_memory,
+        **{f"{name} namespace": _try_namespace(name) for name in namespaces.FLAGS}, "clock": _try_clock,
+    }.items():  # fmt: skip
+        found[name] = _apart(attempt)
+    print(json.dumps(found))
+
+
+def _apart(attempt: Callable[[], str]) -> tuple[bool, str]:
+    """Run an attempt in a child and return whether it worked, and its words."""
+    reads, writes = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.dup2(writes, seccomp.STATUS)
+            os.write(seccomp.STATUS, f"+{attempt()}".encode())
+        except OSError as error:
+            os.write(seccomp.STATUS, f"-{error.strerror}".encode())
+        finally:
+            os._exit(0)
+    os.close(writes)
+    with open(reads, "rb") as pipe:
+        told = pipe.read().decode("utf-8", "replace")
+    _, code = os.waitpid(pid, 0)
+    return told.startswith("+"), told[1:] or f"the process ended with {code}"
+
+
+def _try_landlock() -> str:
+    abi = landlock.version()
+    if abi < landlock.LEAST:
+        raise OSError(errno.ENOSYS, f"version {abi}; needed: {landlock.LEAST} or later")
+    syscall("prctl", 38, 1)
+    landlock.seal(abi)
+    return f"version {abi}"
+
+
+def _try_seccomp() -> str:
+    machine = this_machine() or MACHINES["x86_64"]
+    sizes = ctypes.create_string_buffer(6)
+    syscall("seccomp", 3, 0, ctypes.addressof(sizes))
+    if sizes.raw != b"\x50\x00\x18\x00\x40\x00":
+        raise OSError(errno.ENOSYS, f"notices have another size: {sizes.raw.hex()}")
+    syscall("prctl", 38, 1)
+    os.close(seccomp.seal(seccomp.program(machine)))
+    return "filters and notices"
+
+
+def _try_memory() -> str:
+    from . import memory
+
+    descriptor = memory.create("probe", 4096)
+    memory.seal_whole(descriptor)
+    os.pidfd_open(os.getpid())
+    return "sealed"
+
+
+def _try_namespace(name: str) -> Callable[[], str]:
+    def attempt() -> str:
+        namespaces.become_nobody()
+        namespaces.enter_user()
+        if name != "user":
+            namespaces.unshare(name)
+        if name == "mount":
+            namespaces.empty_root()
+        return "entered"
+
+    return attempt
+
+
+def _try_clock() -> str:
+    if not clock.cover():
+        raise OSError(errno.EPERM, "the kernel's time page is sealed")
+    return "covered"
