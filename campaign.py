@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -150,7 +152,8 @@ class Campaign:
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
         meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
         try:
-            ended = asyncio.run(self._research(evaluator, router, meter, show))
+            with _quietly_interrupted():
+                ended = asyncio.run(self._research(evaluator, router, meter, show))
         except sqlite3.DatabaseError as error:  # of the checkpoints; the ledger's own are told already
             raise refusal(evaluator.ledger.run_folder(evaluator.run), error) from error
         show(meter.read("closing", message="combination, book, risk gate, report"))
@@ -203,3 +206,15 @@ class Campaign:
         """Say what proposed the factors: a heuristic is named as one."""
         names = sorted({model.model for model in self.settings.models.models.values()})
         return "; ".join(DESCRIPTION if name == NAME else name for name in names)
+
+
+@contextmanager
+def _quietly_interrupted() -> Iterator[None]:
+    """Let an interruption end a search without a word of Python's.
+
+    litellm makes the call of a model in a thread and awaits it in the loop: what is interrupted in between is dropped, as
+    it must be, and Python would warn of it on a user's terminal.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        yield

@@ -13,6 +13,10 @@ from .profile import profile_rows
 
 __all__ = ["Card", "Reason", "card", "deciding"]
 
+DEFLATED = {"by_trials": "deflated Sharpe, trials", "by_evaluations": "… evaluations", "by_clusters": "… clusters"}
+NO_MERIT = 0.005
+"""Chance that a Sharpe ratio is more than the luckiest of so many tries, below which it is said to be less."""
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -116,8 +120,13 @@ def _measures(search: Mapping[str, Any], selection: Mapping[str, Any]) -> list[t
 def _deflated(*windows: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Return the deflated Sharpe with every count: trials, factors that were evaluated, and clusters of them."""
     found = [value if isinstance(value := w.get("deflated_sharpe"), Mapping) else {"by_trials": value} for w in windows]
-    counts = {"by_trials": "deflated Sharpe, trials", "by_evaluations": "… evaluations", "by_clusters": "… clusters"}
-    return [(label, [percent(row.get(key), 0) for row in found]) for key, label in counts.items()]
+    return [(label, [_chance_of_merit(row.get(key)) for row in found]) for key, label in DEFLATED.items()]
+
+
+def _chance_of_merit(share: float | None) -> str:
+    """Return a deflated Sharpe ratio as the chance that it is; one near zero with what that says."""
+    said = percent(share, 0)
+    return f"{said}, below luck" if share is not None and share < NO_MERIT else said
 
 
 def _cumulative(curve: Mapping[str, Any], boundary: str | None) -> str:

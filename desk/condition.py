@@ -17,6 +17,7 @@ __all__ = ["print_condition", "print_conditions", "print_watch"]
 Facts = Mapping[str, Any]
 STYLES = {"live": "green", "decaying": "yellow", "watchlist": "cyan", "retired": "dim"}
 WORDS = {"accepted": "accepted in", "promoted": "proven on new days; judged in", "watchlist": "unproven; judged in"}
+ELSEWHERE = ", on another market: known to the gate, but no evidence of these names"
 BAR_CELLS = 12
 """Cells of the longest bar on each side of zero."""
 
@@ -33,6 +34,8 @@ def print_conditions(rows: Sequence[Facts]) -> None:
     tally = [(sum(row["status"] == word for row in rows), word) for word in ("live", "decaying", "retired")]
     parts = ", ".join(f"{amount} {word}" for amount, word in tally if amount)
     watched = plural(len(rows) - len(held), "entry", "entries")
+    strange = sum(bool(row["elsewhere"]) for row in held)
+    parts += f", {count(strange)} of them judged on another market" if strange else ""
     told = f"{plural(len(held), 'factor')} in the library{': ' if parts else ''}{parts}; {watched} on the watchlist"
     console.print(Text(told, style="bold"))
     console.print(_table(rows))
@@ -66,7 +69,9 @@ def _table(rows: Sequence[Facts]) -> Table:
 def _origin(row: Facts) -> str:
     """Say what was proven, and where."""
     trial = f", trial {row['trial']}" if row["trial"] else ""
-    return f"{WORDS[row['origin']]} {row['run']}{trial}" if row["run"] else str(row["proof"])
+    if row["run"]:
+        return f"{WORDS[row['origin']]} {row['run']}{trial}"
+    return f"{row['proof']}{ELSEWHERE if row['elsewhere'] else ''}"
 
 
 def _held(row: Facts) -> str:

@@ -56,6 +56,7 @@ def foreseen(place: Place, trials: int, days: int | None) -> dict[str, Any]:
             "selection": windows.selection.record(),
             "horizon_days": evaluator.settings.horizon_days,
             "returns": evaluator.settings.returns,
+            "asked_days": windows.selection.days if days is None else days,
             "scatter": scatter.record(),
             "trials_spent_here": spent,
             **found[trials].record(),
@@ -96,7 +97,9 @@ def _footing(told: Mapping[str, Any]) -> list[str]:
     low, high = scatter["middle_half"]
     where = f"{told['dataset']}: selection {window['first']} to {window['last']}, {count(window['days'])} days"
     measured = f"A day's RankIC scatters by {number(scatter['median'], 2)} on search, overlap counted in"
+    asked, lost = count(told["asked_days"]), told["asked_days"] - told["days"]
     return [
+        f"Of {asked} days {count(told['days'])} are tested: what is bought on the last {lost} is sold after the window's end.",
         f"{where}; none was read, and {plural(spent, 'trial was', 'trials were')} spent on them in this workspace.",
         f"{measured}, the median of {scatter['factors']} published factors (middle half {number(low, 2)} to {number(high, 2)}).",
         "What is proven grows with the scatter; after an acceptance the level doubles and the bar falls.",

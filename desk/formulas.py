@@ -11,12 +11,14 @@ from .console import print_object
 from .options import DIALECTS, AsJson, Dialect, Fields, FormulaFile, Groups
 from .written import Written, collected
 
-__all__ = ["REFUSED", "check", "explain", "names_read", "operators", "translate"]
+__all__ = ["UNREADABLE", "check", "explain", "names_read", "operators", "translate"]
 
 Facts = dict[str, Any]
 Formulas = Annotated[list[str] | None, typer.Argument(metavar="EXPR", help="One or more formulas, in quotes.")]
 
-REFUSED = 1
+REFUSED, UNREADABLE = 1, 2
+NOT_CARRIED = frozenset({"dialect", "causal"})
+"""Stages at which a formula that can be read is refused because the other language has nothing that means it."""
 
 
 def check(
@@ -27,7 +29,7 @@ def check(
     groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read formulas and say what each is, or everything that is wrong with it; exit code 1 when one is refused."""
+    """Read formulas and say what each is, or everything that is wrong with it; exit code 2 when one is refused."""
     from ..factors.facts import checked, known_dialect
     from .told import print_checks
 
@@ -68,7 +70,7 @@ def translate(
         print_object(_one_object(written, found, alone=file is None))
     else:
         print_translations(written, found)
-    _leave(found)
+    _leave(found, NOT_CARRIED)
 
 
 def explain(
@@ -172,6 +174,8 @@ def _one_object(written: Sequence[Written], found: Sequence[Facts], *, alone: bo
     return {"ok": refused == 0, "count": len(rows), "refused": refused, "formulas": rows}
 
 
-def _leave(found: Sequence[Facts]) -> None:
-    if not all(facts["ok"] for facts in found):
-        raise typer.Exit(REFUSED)
+def _leave(found: Sequence[Facts], refused: frozenset[str] = frozenset()) -> None:
+    """End with 2 where a formula cannot be read, and with 1 where all mistakes are of the stages that are `refused`."""
+    stages = {mistake["stage"] for facts in found if not facts["ok"] for mistake in facts["errors"]}
+    if stages:
+        raise typer.Exit(REFUSED if stages <= refused else UNREADABLE)

@@ -19,6 +19,7 @@ from .place import Place
 
 if TYPE_CHECKING:
     from ..evidence.admission import Admitted
+    from ..evidence.entries import Entry
     from ..evidence.settings import LibrarySettings
     from ..ledger import Ledger
 
@@ -167,9 +168,11 @@ def watch(
         raise typer.BadParameter("--panel: name the file with the new days, or a --campaign that names one")
     from .watching import watched
 
+    if revised and not revised.strip():
+        raise typer.BadParameter("say why another reading is used: the reason is kept", param_hint="--revised")
     place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
     with _library(workspace) as ledger:
-        told = watched(ledger, place, revised)
+        told = watched(ledger, place, revised.strip())
     if as_json:
         print_object(told)
     else:
@@ -188,13 +191,43 @@ def retire(
     """Retire a factor: it is watched no more and makes nothing redundant, but its formula is never original again."""
     from ..evidence import admission
 
+    _reasoned(reason, "why it is retired")
     with _library(workspace) as ledger:
         entry = admission.retire(ledger, factor, reason, _today())
+    _tell_standing(entry, "retired", reason, as_json=as_json)
+
+
+@app.command(short_help="Bring a retired factor back.")
+def restore(
+    factor: FactorName,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the factor.")],
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a retired factor back to where it stood: it is watched again. Its retirement stays in its history.
+
+    Where the rule retired it, the end of the next quarter may do so again: its record is not wiped.
+    """
+    from ..evidence import admission
+
+    _reasoned(reason, "why it comes back")
+    with _library(workspace) as ledger:
+        entry = admission.restore(ledger, factor, reason, _today())
+    _tell_standing(entry, f"{entry.status} again", reason, as_json=as_json)
+
+
+def _reasoned(reason: str, what: str) -> None:
+    """Refuse an empty reason before anything is opened."""
+    if not reason.strip():
+        raise typer.BadParameter(f"say {what}: the reason is kept", param_hint="--reason")
+
+
+def _tell_standing(entry: Entry, now: str, reason: str, *, as_json: bool) -> None:
     if as_json:
         print_object({"id": entry.factor_id, "text": entry.canonical, "status": entry.status, "reason": reason.strip()})
     else:
         print_plain(f"{entry.factor_id}  {entry.canonical}")
-        print_plain(f"retired: {reason.strip()}")
+        print_plain(f"{now}: {reason.strip()}")
 
 
 @app.command(short_help="Write the library into a file.")

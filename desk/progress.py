@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from .console import notices
-from .figures import duration, money
+from .figures import duration, money, plural
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -72,10 +72,10 @@ def line(progress: Progress) -> str:
     if not progress.evaluations_budget:
         return f"{progress.phase}{said}"
     parts = [
-        f"{progress.hypotheses} hypotheses",
-        f"{progress.attempts} factors tried",
+        plural(progress.hypotheses, "hypothesis", "hypotheses"),
+        f"{plural(progress.attempts, 'factor')} tried",
         f"{progress.evaluations}/{progress.evaluations_budget} evaluations",
-        f"{progress.trials} trials",
+        plural(progress.trials, "trial"),
         _verdicts(progress),
         f"{money(progress.usd)} spent",
         _time(progress),
@@ -105,7 +105,7 @@ def _counts(progress: Progress) -> RenderableType:
     grid.add_row("hypotheses", str(progress.hypotheses))
     grid.add_row("factors", f"{progress.attempts} tried, {progress.evaluations} evaluated{best}")
     grid.add_row("", ProgressBar(total=max(progress.evaluations_budget, 1), completed=done, width=40))
-    grid.add_row("verdicts", f"{progress.trials} trials: {_verdicts(progress)}")
+    grid.add_row("verdicts", f"{plural(progress.trials, 'trial')}: {_verdicts(progress)}")
     grid.add_row("spend", money(progress.usd))
     grid.add_row("time", _time(progress))
     grid.add_row("", Text(_message(progress), style="dim"))

@@ -18,7 +18,7 @@ from .stress_table import print_stress
 
 __all__ = ["app", "score"]
 
-OF_DATA = "data"
+OF_DATA, SUSPECTED = "data", " suspected: "
 """The code of a warning that is about the panel, whatever the factor."""
 app = typer.Typer(no_args_is_help=True, help="Work on factors.")
 
@@ -72,9 +72,19 @@ def _print_sheet(sheet: Mapping[str, Any]) -> None:
         console.print(Text(f"warning: {warning.get('message')}", style="yellow"))
     if len(told) < len(warnings):
         console.print(Text("the data", style="bold"))
-    for warning in warnings:
-        if warning.get("code") == OF_DATA:
-            console.print(Text(f"- {warning.get('message')}"))
+    lines = [_brief(str(warning.get("message"))) for warning in warnings if warning.get("code") == OF_DATA]
+    for line in lines:
+        console.print(Text(f"- {line}"))
+    if any(SUSPECTED in line for line in lines):
+        console.print(Text("where, why it matters and what to do: alphaloom market audit PANEL", style="dim"))
+
+
+def _brief(message: str) -> str:
+    """Return what was seen, in one line, without the places, the reasons and the remedy of a suspicion."""
+    if SUSPECTED not in message:
+        return message
+    trap, _, rest = message.partition(SUSPECTED)
+    return f"{trap}{SUSPECTED}{rest.partition('; ')[0].partition(': ')[0]}"
 
 
 def _held(sheet: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import typer
 from .console import answers, print_object
 from .figures import generic, percent, plural
 from .finding import WORKSPACE
-from .formulas import REFUSED, names_read
+from .formulas import UNREADABLE, names_read
 from .options import AsJson, Dialect, Fields, Groups
 from .written import Written, collected
 
@@ -52,7 +52,7 @@ def similar(
     facts = checked(expression, dialect=dialect, **names)
     if not facts["ok"]:
         _tell_mistakes(expression, facts, as_json=as_json)
-        raise typer.Exit(REFUSED)
+        raise typer.Exit(UNREADABLE)
     mine = parse(expression, dialect=dialect, **names)
     rows = [_row(mine, found) for found in _nearest(mine, library, top, names)]
     if as_json:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .console import answers
-from .figures import number, percent
+from .figures import number, percent, plural
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,6 +33,9 @@ def print_stress(told: Mapping[str, Any]) -> None:
     console.print(Text("\nunder stress", style="bold"))
     for line in broken or [str(told.get("sentence"))]:
         console.print(Text(line, style="red" if broken else ""))
+    if all(row.get("verdict") == "untested" for row in told.get("scenarios") or ()):
+        console.print(Text(_nothing_to_break(told), style="dim"))
+        return
     console.print(_table(told))
     console.print(Text(_caption(told), style="dim"))
 
@@ -44,6 +47,14 @@ def kept(value: object) -> str:
     if abs(value) > CLIPPED:
         return f"> {100 * CLIPPED:.0f}" if value > 0 else f"< {number(-100 * CLIPPED, 0)}"
     return number(100 * value, 0)
+
+
+def _nothing_to_break(told: Mapping[str, Any]) -> str:
+    """Say in one line why no table follows: shares of a figure that is luck would be numbers without a meaning."""
+    clean = told.get("clean") or {}
+    figures = f"RankIC {number(clean.get('rank_ic'), 4, sign=True)}, t {number(clean.get('t'), 1, sign=True)}"
+    amount = plural(len(told.get("scenarios") or ()), "stress", "stresses")
+    return f"{amount} left untested, nothing to break ({figures}); --json has their figures."
 
 
 def _caption(told: Mapping[str, Any]) -> str:

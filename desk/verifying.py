@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["verify"]
 
 DIFFERS, CANNOT = 1, 3
+RATIOS = (
+    "Values, sheets and daily series were computed again from the panel. The ratios of originality and redundancy were not: "
+    "they are taken as recorded, and only held against their thresholds again."
+)
 SHOWN = 8
 """Differences of one verdict that are printed; `--json` has all."""
 
@@ -173,6 +177,6 @@ def _line(each: dict[str, Any]) -> str:
 
 def _notes(told: dict[str, Any]) -> list[str]:
     if told["depth"] == "panel":
-        return []
+        return [RATIOS] if told["verdicts"] else []
     why = f" ({told['without_panel']})" if told["without_panel"] else ""
     return [f"Values and daily series are taken as recorded; with the panel they would be computed again{why}."]

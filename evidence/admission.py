@@ -1,4 +1,4 @@
-"""What a person does to the library by hand: take in what a run accepted, take in what nobody judged, retire."""
+"""What a person does to the library by hand: take in what a run accepted or nobody judged, retire, bring back."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from ..factors import Expression
 from ..ledger import Ledger, LibraryRow, Standing, VerdictRow
 from .archive import Archive
-from .entries import BY_HAND, WATCHLIST, Entry, entries, entry_named
+from .entries import BY_HAND, WATCHLIST, Entry, ambiguous, entries, entry_named
 from .errors import LibraryRefused, UnknownFactor
 from .result import named
 
-__all__ = ["Admitted", "add_accepted", "add_by_hand", "retire"]
+__all__ = ["Admitted", "add_accepted", "add_by_hand", "restore", "retire"]
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,10 @@ def _verdict(archive: Archive, name: str) -> VerdictRow:
     found = [name] if name in known else [each for each in known if name and each.startswith(name)]
     if len(found) == 1:
         return known[found[0]]
-    said = "begins several ids" if found else "is no factor that this run judged"
+    if found:
+        raise ambiguous(name, [f"{each} ({known[each].verdict})" for each in sorted(found)])
     hint = f"Its verdicts are in the report of run {archive.run.id}."
-    raise UnknownFactor(f"{name!r} {said}.", field="ID", got=name, allowed=found[:5] or None, hint=hint)
+    raise UnknownFactor(f"{name!r} is no factor that this run judged.", field="ID", got=name, hint=hint)
 
 
 def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted:
@@ -121,6 +122,41 @@ def _retired(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
         raise LibraryRefused(
             f"{entry.factor_id} was retired on {last.day} by {last.by}: {last.reason}.", field="ID", got=name
         )
+    return _stand(ledger, entry, "retired", reason, day)
+
+
+def restore(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
+    """Bring a retired factor back to where it stood before; its retirement stays in its history.
+
+    From then on it is watched and makes others redundant again. New days since are read at the next watch. Its record is
+    not wiped: where the rule retired it, the end of the next quarter may do so again.
+
+    Raises
+    ------
+    LibraryRefused
+        It is not retired; or there is no reason.
+    UnknownFactor
+        There is no such factor.
+    """
+    if not reason.strip():
+        raise LibraryRefused("Bringing back needs a reason.", field="--reason", got=reason, allowed="a few words")
+    with ledger.lock_library():
+        entry = entry_named(ledger, name)
+        if entry.status != "retired":
+            raise LibraryRefused(
+                f"{entry.factor_id} is {entry.status}, so there is nothing to bring back.", field="ID", got=entry.status,
+                allowed="retired",
+            )  # fmt: skip
+        return _stand(ledger, entry, _before_retirement(entry), reason.strip(), day)
+
+
+def _before_retirement(entry: Entry) -> str:
+    """Return what a retired factor was before: decaying, or live."""
+    return next((each.status for each in reversed(entry.history) if each.status in ("live", "decaying")), "live")
+
+
+def _stand(ledger: Ledger, entry: Entry, status: str, reason: str, day: str) -> Entry:
+    """Write what a person made of a factor, as a further entry of its history."""
     key = f"hand {sum(each.by == 'hand' for each in entry.history) + 1}"
-    ledger.kept.record(standings=[Standing(entry.factor_id, key, "retired", "hand", reason, day)])
+    ledger.kept.record(standings=[Standing(entry.factor_id, key, status, "hand", reason, day)])
     return entry_named(ledger, entry.factor_id)

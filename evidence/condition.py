@@ -9,7 +9,7 @@ from typing import Any
 
 from ..ledger import Ledger
 from .ageing import Ageing, ages
-from .entries import PROMOTED, WATCHLIST, Entry, Terms, entries
+from .entries import PROMOTED, WATCHLIST, Entry, Terms, entries, of_another_market
 from .eprocess import capital, e_lond_threshold, quarter_days, quarters
 from .score import LAG_PER_HORIZON
 from .settings import LibrarySettings
@@ -22,18 +22,31 @@ __all__ = ["Condition", "conditions"]
 
 @dataclass(frozen=True)
 class Condition:
-    """One factor with the figures of its new days; `promoted` counts the factors that new days proved before."""
+    """One factor with the figures of its new days; `promoted` counts the factors that new days proved before.
+
+    `elsewhere` says that it was judged on a market that this workspace has no data of.
+    """
 
     entry: Entry
     seen: Seen
     rules: LibrarySettings
     promoted: int
+    elsewhere: bool = False
 
     @classmethod
-    def of(cls, entry: Entry, ledger: Ledger, rules: LibrarySettings, promoted: int) -> Condition:
-        """Read the days of a factor."""
+    def of(
+        cls,
+        entry: Entry,
+        ledger: Ledger,
+        rules: LibrarySettings,
+        promoted: int,
+        markets: Sequence[Sequence[str]] | None = None,
+    ) -> Condition:
+        """Read the days of a factor; `markets` are the names of the workspace's data sets, read anew where not given."""
         sign = entry.terms.sign if entry.terms else 1
-        return cls(entry, Seen.of(ledger.kept.sightings(entry.factor_id), sign), rules, promoted)
+        seen = Seen.of(ledger.kept.sightings(entry.factor_id), sign)
+        known = markets_of(ledger) if markets is None else markets
+        return cls(entry, seen, rules, promoted, of_another_market(entry, known))
 
     @cached_property
     def since(self) -> NeweyWest:
@@ -92,6 +105,7 @@ class Condition:
             "proves_at": tidy(self._threshold()) if entry.status == WATCHLIST else None,
             "decay": aged[-1].record() if aged else None,
             "terms_known": terms is not None,
+            "elsewhere": self.elsewhere,
             "lacking": entry.lacking or None,
         }
 
@@ -124,8 +138,14 @@ def conditions(ledger: Ledger, rules: LibrarySettings) -> list[Condition]:
     known = entries(ledger)
     promoted = sum(one.origin == PROMOTED for one in known)
     order = {"live": 0, "decaying": 0, WATCHLIST: 1, "retired": 2}
-    found = [Condition.of(entry, ledger, rules, promoted) for entry in known]
+    markets = markets_of(ledger)
+    found = [Condition.of(entry, ledger, rules, promoted, markets) for entry in known]
     return sorted(found, key=lambda one: (order[one.entry.status], one.entry.place or 0))
+
+
+def markets_of(ledger: Ledger) -> list[tuple[str, ...]]:
+    """Return the names of each data set of a workspace."""
+    return [each.names for each in ledger.boundaries()]
 
 
 def _figures(search: Mapping[str, Any]) -> dict[str, Any]:

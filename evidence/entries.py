@@ -15,7 +15,9 @@ from .archive import Archive
 from .errors import UnknownFactor
 from .settings import LibrarySettings
 
-__all__ = ["Entry", "Terms", "comparable", "entries", "entry_named", "retired_for"]
+__all__ = ["Entry", "Terms", "ambiguous", "comparable", "entries", "entry_named", "of_another_market", "retired_for"]
+
+SHOWN = 5
 
 ACCEPTED, PROMOTED, BY_HAND, IMPORTED, WATCHLIST = "accepted", "promoted", "by_hand", "imported", "watchlist"
 PROOF: Mapping[str, str] = {
@@ -26,6 +28,8 @@ PROOF: Mapping[str, str] = {
     WATCHLIST: "promising, unproven",
 }
 UNJUDGED = "from elsewhere, judged nowhere"
+SHARED = 0.5
+"""Share of the names on which a factor was judged that a panel must have to tell of it."""
 
 
 @dataclass(frozen=True)
@@ -141,10 +145,29 @@ def entry_named(ledger: Ledger, name: str) -> Entry:
     if len(found) == 1:
         return found[0]
     if found:
-        ids = [one.factor_id for one in found[:5]]
-        raise UnknownFactor(f"{name!r} begins several ids.", field="ID", got=name, allowed=ids)
+        raise ambiguous(name, [f"{one.factor_id} {one.canonical}" for one in found])
     hint = "alphaloom library list shows what is there." if known else "The library and the watchlist are empty."
     raise UnknownFactor("No factor of the library or the watchlist has this id.", field="ID", got=name, hint=hint)
+
+
+def ambiguous(name: str, matches: Sequence[str]) -> UnknownFactor:
+    """Return the error that says what the start of an id may mean, a match each with its formula."""
+    more = f" and {len(matches) - SHOWN:,} more" if len(matches) > SHOWN else ""
+    hint = f"Give more of the one that is meant: {'; '.join(matches[:SHOWN])}{more}"
+    return UnknownFactor(f"{name!r} begins several ids.", field="ID", got=name, hint=hint)
+
+
+def of_another_market(entry: Entry, markets: Sequence[Sequence[str]]) -> bool:
+    """Tell whether a factor from elsewhere was judged on names of which no data set of this workspace holds half.
+
+    `markets` are the names of each data set on which windows were fixed; where there is none, nothing is said.
+
+    Its formula counts for originality, and its values here for redundancy; no panel of these names can tell of its claim.
+    """
+    if entry.origin != IMPORTED or entry.terms is None or not entry.terms.names:
+        return False
+    judged = set(entry.terms.names)
+    return bool(markets) and all(len(judged.intersection(names)) < SHARED * len(judged) for names in markets)
 
 
 def retired_for(ledger: Ledger, run: str) -> frozenset[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..factors import rank_rows
+from ..market.suspicion import counted
 from .consensus import Consensus
 from .redundancy import LibraryValues
 from .score import Scorer
@@ -59,12 +60,13 @@ class Addition:
     def doubt(self, rank_ic: float | None) -> str:
         """Say that too little is left of a factor with this RankIC of its own; empty where it adds something."""
         if not np.isfinite(self.t):
-            return f"the library's {self.library} factors say all that it says"
+            say = "factor says" if self.library == 1 else "factors say"
+            return f"the library's {self.library} {say} all that it says"
         if abs(self.t) >= WEAK_T and self.rank_ic * (rank_ic or 0.0) > 0:
             return ""
         own = "" if rank_ic is None else f" of {rank_ic:+.4f}"
         said = f"RankIC {self.rank_ic:+.4f}{own}, t {self.t:+.1f}"
-        return f"little is left beside the library's {self.library} factors: {said}"
+        return f"little is left beside the library's {counted(self.library, 'factor')}: {said}"
 
 
 @dataclass(frozen=True)

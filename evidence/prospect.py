@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..market.suspicion import counted
 from .evaluator import Evaluator
 from .null import NullDistribution
 from .proof import null_of
@@ -18,8 +19,6 @@ from .significance import lond_level, power
 
 LIKELY = 0.8416
 """Standard errors above the bar at which a true RankIC is accepted four times in five."""
-MEASURED = 40
-"""Published factors whose daily scatter is measured, evenly spaced over the lists."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,11 @@ class Prospect:
         """Say in words what the window could have proven."""
         if not math.isfinite(self.rank_ic_provable):
             return (
-                f"After {self.trials} trials on {self.days} selection days; what they could prove is unknown, since no "
+                f"After {counted(self.trials, 'trial')} on {self.days} selection days; what they could prove is unknown, since no "
                 "score has a t."
             )
         return (
-            f"After {self.trials} trials, {self.days} selection days prove a factor whose RankIC there is measured at "
+            f"After {counted(self.trials, 'trial')}, {self.days} selection days prove a factor whose RankIC there is measured at "
             f"{self.rank_ic_provable:.3f} or more; one whose true RankIC is {self.rank_ic_likely:.3f} would be accepted "
             "four times in five, a fainter one seldom."
         )
@@ -107,12 +106,14 @@ class Scatter:
 
 
 def published_scatter(evaluator: Evaluator) -> Scatter:
-    """Return the scatter of published factors that the panel can compute, on its search window: no other day is read."""
-    there = set(evaluator.panel.fields)  # no grouping: the same formulas are measured with sectors and without
+    """Return the scatter of all published factors that the panel can compute, on its search window: no other day is read.
+
+    All of them, since lists go by kind: of every fifth one the median was a fifth lower. 220 take 4 s at 2,518 days x 494
+    names. What reads a sector is left out, so that the same formulas are measured with sectors and without.
+    """
+    there, window = set(evaluator.panel.fields), evaluator.windows.search
     able = [each for _, each, _ in published_expressions() if each.fields <= there]
-    chosen = able[:: max(len(able) // MEASURED, 1)][:MEASURED]
-    window = evaluator.windows.search
-    tests = [evaluator.scorer.proof(evaluator.values(each), window) for each in chosen]
+    tests = [evaluator.scorer.proof(evaluator.values(each), window) for each in able]
     return Scatter([each.deviation for each in tests if each.deviation > 0])
 
 

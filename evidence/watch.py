@@ -24,7 +24,8 @@ from ..factors import Engine, order_rows, row_rank_correlation
 from ..ledger import Ledger, Sighting, WindowKey
 from ..ledger.library import Pass
 from ..market import Panel
-from .entries import BY_HAND, IMPORTED, Entry, Terms, entries
+from ..market.derive import derivable
+from .entries import BY_HAND, IMPORTED, SHARED, Entry, Terms, entries
 from .errors import PanelDisagrees
 from .exposures import BETA_DAYS, Exposures, measure_exposures
 from .labels import forward_returns
@@ -35,9 +36,6 @@ from .sight import AGREE, Sight, unlike
 from .standing import judge
 
 __all__ = ["Watch", "last_sealed_day", "watchable"]
-
-SHARED = 0.5
-"""Share of the names on which a factor was judged that a panel must have."""
 
 
 def watchable(entry: Entry) -> bool:
@@ -139,7 +137,7 @@ class Watch:
             return entry.lacking
         absent = sorted(set(entry.fields) - set(self.panel.fields))
         if absent:
-            return f"the panel has no column {', '.join(absent)}"
+            return f"the panel has no column {', '.join(absent)}{derivable(absent)}"
         judged = set(entry.terms.names)
         shared = len(judged & set(self.panel.symbols))
         if shared < SHARED * len(judged):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,14 @@ DERIVATIONS: Mapping[tuple[str, str], tuple[Callable[[Fields], Fields], tuple[st
     ("amount", "close*volume"): (traded_amount, ()),
 }
 """What can be derived, in the order in which it is done: the rule, and the columns that it needs besides prices."""
+
+
+def derivable(absent: Sequence[str]) -> str:
+    """Say how columns that a panel lacks can be derived, for the end of a sentence; empty where none can."""
+    known = [f"{name}: {rule}" for name, rule in DERIVATIONS if name in absent]
+    if not known:
+        return ""
+    return f"; a campaign file can derive it, under market: derive: {{{', '.join(known)}}}"
 
 
 def check_derivations(derive: Mapping[str, str]) -> None:

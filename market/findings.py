@@ -45,7 +45,9 @@ class Audit:
             return
         count = "1 finding" if self.total == 1 else f"{self.total:,} findings"
         lines = [f"{name} cannot be used: {count}, and nothing was done with it.", *(f"  {f}" for f in self.findings)]
-        hint = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
+        rows = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
+        whole = "This is wrong with the file, not with a row: mend it at the source, then run again."
+        hint = rows if any(each.row for each in self.findings) else whole
         raise PanelError("\n".join(lines), findings=tuple(self.findings), field=name, hint=hint)
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -410,6 +411,25 @@ def test_control_c_tells_a_program_too(files: Files, tmp_path: Path, monkeypatch
     assert set(record) == ERROR
     assert record["code"] == "interrupted"
     assert record["hint"] == f"resume with: alphaloom resume latest --workspace {tmp_path}"
+
+
+def test_control_c_says_nothing_of_python(files: Files, tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
+    """A model's call that was made and not yet awaited is dropped without a warning on the terminal."""
+
+    async def called() -> None:
+        """Stand for the call."""
+
+    async def pressed(*_arguments: Any) -> str:
+        call = called()
+        del call
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaign.Campaign, "_research", pressed)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        assert outcome(["run", str(files.campaign), "--workspace", str(tmp_path), *TINY]) == 130
+    assert not [each for each in heard if "never awaited" in str(each.message)]
+    assert "interrupted; resume with" in capsys.readouterr().err
 
 
 def test_a_reader_that_has_gone(files: Files, tmp_path: Path) -> None:

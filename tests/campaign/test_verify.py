@@ -55,6 +55,20 @@ def test_the_panel_is_found_and_says_the_same_of_one_verdict(verify: Verify, fin
     assert (code, said["depth"], [row["id"] for row in said["verdicts"]]) == (0, "panel", [name])
 
 
+def test_with_the_panel_it_is_said_which_ratios_were_not_computed_again(
+    copy: Path, finished: CampaignResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = ["evidence", "verify", "latest", finished.accepted[0]["id"], "--workspace", str(copy)]
+    assert outcome(ask) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "originality and redundancy were not: they are taken as recorded, and only held against their thresholds"
+        in said
+    )
+    assert outcome([*ask, "--ledger-only"]) == 0
+    assert "originality" not in capsys.readouterr().out
+
+
 def test_another_panel_is_refused(verify: Verify, files: Files, tmp_path: Path) -> None:
     frame = pd.read_parquet(files.panel)
     frame.loc[frame.index[-1], "volume"] += 1

@@ -317,6 +317,16 @@ def test_plain_progress_says_little_until_something_happens() -> None:
     assert [line.partition(" accepted")[0][-1] for line in said] == ["0", "1", "1"]
 
 
+def test_one_trial_is_one_trial() -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=300)
+    PlainLines(console)(progress(trials=1, hypotheses=1, attempts=1))
+    console.print(panel(progress(trials=1)))
+    assert "1 hypothesis, 1 factor tried" in output.getvalue()
+    assert output.getvalue().count("1 trial") == 2
+    assert "1 trials" not in output.getvalue()
+
+
 def test_the_panel_shows_counts_once_there_are_some() -> None:
     output = io.StringIO()
     console = Console(file=output, width=100)

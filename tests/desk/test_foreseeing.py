@@ -26,6 +26,7 @@ def test_power_is_told_before_a_trial(tmp_path: Path, capsys: Capture) -> None:
     assert outcome([*ask, "--days", "1000"]) == 0
     said = capsys.readouterr().out
     assert "994 selection days" in said
+    assert "Of 1,000 days 994 are tested: what is bought on the last 6 is sold after the window's end." in said
     assert "no trials were spent" in said
 
 

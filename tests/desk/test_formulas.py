@@ -64,13 +64,13 @@ def test_check_with_json_is_one_flat_object(capsys: Capture) -> None:
     facts = as_json(capsys)
     assert {"ok", "canonical", "id", "type", "interval", "warmup", "size", "errors", "warnings"} <= set(facts)
     assert (facts["type"], facts["interval"]) == ("ratio", [0, 0])
-    assert outcome(["factor", "check", "rank(clos)", "--json"]) == 1
+    assert outcome(["factor", "check", "rank(clos)", "--json"]) == 2
     (mistake,) = as_json(capsys)["errors"]
     assert (mistake["at"], mistake["message"]) == (5, "unknown field 'clos'")
 
 
 def test_every_mistake_of_a_file_is_shown_with_its_place_and_a_caret(file: Path, capsys: Capture) -> None:
-    assert outcome(["factor", "check", "--file", str(file)]) == 1
+    assert outcome(["factor", "check", "--file", str(file)]) == 2
     said = capsys.readouterr().out
     lesson = OPERATORS["ts_mean"]
     assert said.startswith(
@@ -91,7 +91,7 @@ def test_every_mistake_of_a_file_is_shown_with_its_place_and_a_caret(file: Path,
 
 
 def test_a_file_with_json_is_one_object_that_counts(file: Path, capsys: Capture) -> None:
-    assert outcome(["factor", "check", "--file", str(file), "--json"]) == 1
+    assert outcome(["factor", "check", "--file", str(file), "--json"]) == 2
     found = as_json(capsys)
     assert (found["ok"], found["count"], found["refused"]) == (False, 4, 2)
     rows = [(row["name"], row["line"], row["column"], row["ok"]) for row in found["formulas"]]
@@ -120,18 +120,18 @@ def test_numbers_are_names_only_where_every_line_has_one(tmp_path: Path, capsys:
     assert outcome(["factor", "check", "--file", str(tmp_path / "f"), "--json"]) == 0
     assert [row["name"] for row in as_json(capsys)["formulas"]] == ["1", "2"]
     (tmp_path / "f").write_text("2 close\nrank(close)\n")
-    assert outcome(["factor", "check", "--file", str(tmp_path / "f")]) == 1
+    assert outcome(["factor", "check", "--file", str(tmp_path / "f")]) == 2
     assert "f:1:3: an operator is missing between '2' and 'close'" in capsys.readouterr().out
 
 
 def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(b"close\nclos\n")))
-    assert outcome(["factor", "check", "--file", "-"]) == 1
+    assert outcome(["factor", "check", "--file", "-"]) == 2
     assert "stdin:2:1: unknown field 'clos'" in capsys.readouterr().out
 
 
 def test_several_formulas_are_counted(capsys: Capture) -> None:
-    assert outcome(["factor", "check", "close", "rank(close", "open"]) == 1
+    assert outcome(["factor", "check", "close", "rank(close", "open"]) == 2
     said = capsys.readouterr().out
     assert "formula 2, column 11: a closing ')' is missing at the end" in said
     assert said.endswith("2 of 3 formulas can be used; 1 refused, with 1 mistake.\n")
@@ -193,7 +193,7 @@ def test_every_mistake_of_an_explained_formula_is_in_its_json(capsys: Capture) -
 
 
 def test_a_formula_of_another_language_is_recognised(capsys: Capture) -> None:
-    assert outcome(["factor", "check", "Mean($close, 5)"]) == 1
+    assert outcome(["factor", "check", "Mean($close, 5)"]) == 2
     said = capsys.readouterr().out
     assert "Fields are written without $: close." in said
     assert "qlib: check it as that dialect." in said
@@ -201,7 +201,7 @@ def test_a_formula_of_another_language_is_recognised(capsys: Capture) -> None:
 
 
 def test_a_column_of_ones_own_is_named(capsys: Capture) -> None:
-    assert outcome(["factor", "check", "group_rank(mood, country)"]) == 1
+    assert outcome(["factor", "check", "group_rank(mood, country)"]) == 2
     assert "--fields" in capsys.readouterr().out
     assert outcome(["factor", "check", "group_rank(mood, country)", "--fields", "mood", "--groups", "country"]) == 0
 
@@ -285,3 +285,9 @@ def test_no_text_whatever_brings_a_stack_trace(command: str, text: str, dialect:
     assert code in (0, 1, 2)
     assert "internal error" not in told.getvalue()
     assert code == 0 or said.getvalue() or told.getvalue()
+
+
+def test_a_formula_that_cannot_be_read_ends_every_command_alike(capsys: Capture) -> None:
+    for command in (["check"], ["similar"], ["explain"], ["score"], ["translate", "--to", "qlib"]):
+        assert outcome(["factor", *command, "rank(clos)", "--json"]) == 2, command
+        assert "clos" in capsys.readouterr().out

@@ -13,8 +13,9 @@ import pytest
 
 from alphaloom.desk.cli import outcome
 from alphaloom.factors import parse
-from alphaloom.ledger import Evaluation, Ledger, Run, Sighting, Standing, VerdictRow, WindowKey
+from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, Run, Sighting, Standing, VerdictRow, WindowKey
 from alphaloom.ledger.library import Pass
+from alphaloom.ledger.records import Boundaries
 
 Capture = pytest.CaptureFixture[str]
 KEPT, WATCHED, OWN = "rank(ts_mad(close / open, 23))", "rank(ts_skew(volume, 40))", "rank(ts_kurt(high / low, 31))"
@@ -46,8 +47,6 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     rules = {"evidence": {"horizon_days": 5, "returns": "residual"}}
     with Ledger.open(tmp_path / ".alphaloom", clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as made:
         made.start_run(Run("one", {"last_day": "2019-12-31", "rules": rules}, 1, "data", "2026-01-01"))
-        from alphaloom.ledger import Attempt
-
         for number, (text, word) in enumerate([(KEPT, "accepted"), (WATCHED, "watchlist")], start=1):
             name = judge(made, text, word, number)
             claim = {**CLAIM, "id": f"h{number}"}
@@ -147,12 +146,73 @@ def test_a_factor_is_shown_with_its_quarters_and_its_history(capsys: Capture, le
 def test_a_retirement_needs_a_factor_and_a_reason_and_happens_once(capsys: Capture, ledger: Ledger) -> None:
     told(capsys, "add", "one", parse(KEPT).id)
     assert told(capsys, "retire", "zzz", "--reason", "x", code=2)["code"] == "unknown_factor"
-    assert told(capsys, "retire", parse(KEPT).id, "--reason", " ", code=1)["field"] == "--reason"
+    assert "--reason" in told(capsys, "retire", parse(KEPT).id, "--reason", " ", code=2)["message"]
     assert told(capsys, "retire", parse(WATCHED).id, "--reason", "x", code=1)["code"] == "library_refused"
     assert told(capsys, "retire", parse(KEPT).id, "--reason", "x")["status"] == "retired"
     assert "was retired on" in told(capsys, "retire", parse(KEPT).id, "--reason", "y", code=1)["message"]
     assert "add: " not in said(capsys, "add", "one", parse(KEPT).id)
     assert told(capsys, "list")["factors"][-1]["status"] == "retired"
+
+
+def test_a_retired_factor_comes_back_and_its_retirement_stays_on_record(capsys: Capture, ledger: Ledger) -> None:
+    name = parse(KEPT).id
+    told(capsys, "add", "one", name)
+    assert told(capsys, "restore", name, "--reason", "x", code=1)["got"] == "live"
+    ledger.kept.record(standings=[Standing(name, "2020-03 decaying", "decaying", "rule", "faint", "2020-03-31")])
+    told(capsys, "retire", name, "--reason", "crowded")
+    assert "--reason" in told(capsys, "restore", name, "--reason", "", code=2)["message"]
+    assert told(capsys, "restore", name, "--reason", "crowd left")["status"] == "decaying"
+    told(capsys, "retire", name, "--reason", "again")
+    assert "decaying again: once more" in said(capsys, "restore", name, "--reason", " once more ")
+    history = [(each["status"], each["reason"]) for each in told(capsys, "show", name)["history"]]
+    assert history == [
+        ("decaying", "faint"), ("retired", "crowded"), ("decaying", "crowd left"), ("retired", "again"),
+        ("decaying", "once more"),
+    ]  # fmt: skip
+    assert told(capsys, "restore", parse(WATCHED).id, "--reason", "x", code=1)["got"] == "watchlist"
+
+
+def test_the_start_of_several_ids_is_answered_with_all_of_them(capsys: Capture, ledger: Ledger) -> None:
+    told(capsys, "add", "one", parse(KEPT).id)
+    for words in (["show", "f"], ["add", "one", "f"], ["retire", "f", "--reason", "x"]):
+        hint = told(capsys, *words, code=2)["hint"]
+        assert all(parse(text).id in hint for text in (KEPT, WATCHED)), words
+    assert KEPT in told(capsys, "show", "f", code=2)["hint"]
+
+
+def test_the_list_says_that_low_values_are_bought(capsys: Capture, ledger: Ledger) -> None:
+    factor = parse(OWN)
+    sheet = {"fields": sorted(factor.fields), "rank_ic": -0.04, "icir": -0.5, "t": -5.0}
+    ledger.record_evaluation(Evaluation("one", factor.id, OWN, "h1", sheet))
+    ledger.record_verdict(VerdictRow("one", factor.id, "accepted", [], {"trial": 3, "selection": SELECTION}))
+    ledger.record_attempt(Attempt("one", "3", "h1", OWN, factor.id, "scored", ""))
+    told(capsys, "add", "one", factor.id)
+    assert said(capsys, "list").count("held the other way round") == 1
+    assert {row["sign"] for row in told(capsys, "list")["factors"]} == {-1, 1}
+
+
+def test_a_factor_of_another_market_is_no_evidence_here(capsys: Capture, ledger: Ledger) -> None:
+    judged = {
+        "horizon_days": 5, "returns": "raw", "sign": 1, "judged_to": "2019-12-31", "rank_ic": 0.05, "deviation": 0.08,
+        "names": ["A", "B", "C"],
+    }  # fmt: skip
+    factor = parse(OWN)
+    row = LibraryRow(
+        factor.id, OWN, factor.canonical_text, "", "", {"fields": ["high", "low"]}, "imported", {"judged": judged}
+    )
+    ledger.kept.record(rows=[row], standings=[Standing(factor.id, "imported", "live", "hand", "from x", "2026-01-01")])
+
+    def elsewhere() -> bool:
+        return bool(next(one for one in told(capsys, "list")["factors"] if one["id"] == factor.id)["elsewhere"])
+
+    assert not elsewhere()  # no data set is known yet
+    ledger.fix_boundaries(Boundaries("theirs", ("A", "X", "Y"), *["2020-01-01"] * 6))
+    assert elsewhere()
+    assert "1 live, 1 of them judged on another market" in said(capsys, "list")
+    assert "known to the gate, but no evidence" in " ".join(said(capsys, "show", factor.id).split())
+    ledger.fix_boundaries(Boundaries("ours", ("A", "B", "Z"), *["2020-01-01"] * 6))
+    assert not elsewhere()
+    assert "another market" not in said(capsys, "list")
 
 
 def test_a_library_goes_over_by_file_and_no_file_is_written_over(

@@ -262,3 +262,10 @@ def test_a_run_of_an_older_version_has_a_report_without_other_rules(finished: Ru
 def test_the_deflated_ratio_is_shown_for_every_count(finished: Run) -> None:
     said = part(html(finished()), "Accepted")
     assert "deflated Sharpe, trials — 91 % … evaluations — 62 % … clusters — 87 %" in said
+
+
+def test_a_deflated_ratio_of_nothing_is_put_into_words(finished: Run) -> None:
+    results = example.results()
+    for each in results["accepted"]:
+        each["metrics"]["selection"]["deflated_sharpe"]["by_evaluations"] = 0.0002
+    assert "… evaluations — 0 %, below luck … clusters — 87 %" in part(html(finished(results)), "Accepted")

@@ -99,11 +99,11 @@ def test_a_person_sees_a_table(capsys: Capture) -> None:
 
 
 def test_a_mistake_is_told_as_by_check(capsys: Capture) -> None:
-    assert outcome(["factor", "similar", "rank(clos)"]) == 1
+    assert outcome(["factor", "similar", "rank(clos)"]) == 2
     told = capsys.readouterr().out
-    assert outcome(["factor", "check", "rank(clos)"]) == 1
+    assert outcome(["factor", "check", "rank(clos)"]) == 2
     assert told == capsys.readouterr().out
-    assert outcome(["factor", "similar", "rank(clos)", "--json"]) == 1
+    assert outcome(["factor", "similar", "rank(clos)", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["errors"][0]["message"] == "unknown field 'clos'"
 
 

@@ -134,6 +134,8 @@ def test_one_is_not_beside_itself_and_an_empty_library_has_no_beside(tmp_path: P
 def test_little_is_doubted_in_words() -> None:
     weak = Addition(0.004, 1.2, 0.4, ("f1",), 12)
     assert weak.doubt(0.03) == "little is left beside the library's 12 factors: RankIC +0.0040 of +0.0300, t +1.2"
+    assert "beside the library's 1 factor: " in Addition(0.004, 1.2, 0.4, ("f1",), 1).doubt(0.03)
+    assert Addition(0.0, float("nan"), 0.0, ("f1",), 1).doubt(0.03) == "the library's 1 factor says all that it says"
     assert Addition(-0.02, -4.0, 0.4, ("f1",), 12).doubt(0.03)
     assert not Addition(-0.02, -4.0, 0.4, ("f1",), 12).doubt(-0.03)
 

@@ -7,13 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import norm
 
-from alphaloom.evidence import Dossier
+from alphaloom.evidence import Dossier, Evaluator
 from alphaloom.evidence.null import null_distribution
-from alphaloom.evidence.proof import null_of
+from alphaloom.evidence.proof import Proof, null_of
 from alphaloom.evidence.prospect import LIKELY, Scatter, outlook, prospect, published_scatter
+from alphaloom.evidence.published import published_expressions
+from alphaloom.evidence.score import Scorer
 from alphaloom.evidence.significance import lond_level
+from alphaloom.factors import Expression
 from alphaloom.market import Panel
 
 from .lab import Lab, market
@@ -51,6 +55,12 @@ def test_a_campaign_says_the_same_after_as_many_trials(lab: Make) -> None:
     assert Dossier(evaluator).power() == outlook(evaluator, scatter, (1,))[0].record() | {"test": "labels"}
 
 
+def test_one_trial_is_one_trial() -> None:
+    null = null_distribution(200, 5, 10)
+    said = [prospect(null, trials, 0, 0.05, deviation).sentence() for trials in (1, 2) for deviation in (0.1, np.nan)]
+    assert [each.split(" on ")[0].split(",")[0] for each in said] == ["After 1 trial"] * 2 + ["After 2 trials"] * 2
+
+
 def test_an_unknown_scatter_is_not_a_number() -> None:
     assert np.isnan(Scatter([]).typical)
 
@@ -67,6 +77,24 @@ def test_later_days_change_nothing(lab: Make) -> None:
     found = [published_scatter(lab(name, panel=each).evaluator) for name, each in (("a", panel), ("b", other))]
     assert found[0].deviations == found[1].deviations
     assert len(found[0].deviations) > 20
+
+
+def test_every_published_formula_is_measured_that_the_panel_has_the_fields_for(
+    lab: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {name: values for name, values in market().fields.items() if name not in {"vwap", "amount"}}
+    asked: list[str] = []
+
+    def noted(self: Evaluator, expression: Expression) -> NDArray[np.float32]:
+        asked.append(expression.id)
+        return np.zeros(self.panel.universe.shape, np.float32)
+
+    monkeypatch.setattr(Evaluator, "values", noted)
+    monkeypatch.setattr(Scorer, "proof", lambda *_: Proof("labels", 1.0, 200, 5, 10, 0.01))
+    found = published_scatter(lab(panel=replace(market(), fields=fields)).evaluator)
+    known = [each for _, each, _ in published_expressions()]
+    assert asked == [each.id for each in known if each.fields <= set(fields)]
+    assert 100 < len(asked) == found.record()["factors"] < len(known)
 
 
 def test_the_days_that_are_tested_end_inside_the_window() -> None:

@@ -27,6 +27,8 @@ GOOD = (
 KNOWN = "prices: adj_factor, vwap: typical, amount: close*volume"
 HINT = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
 
+WHOLE = "This is wrong with the file, not with a row: mend it at the source, then run again."
+
 
 def write(folder: Path, *rows: str, header: str = HEADER, name: str = "prices.csv") -> Path:
     path = folder / name
@@ -39,7 +41,7 @@ def refused(path: Path, **source: object) -> list[str]:
     with pytest.raises(PanelError) as error:
         load_panel(PanelSource(path, **source))  # type: ignore[arg-type]
     first, *lines, hint = str(error.value).splitlines()
-    assert hint == HINT
+    assert hint == (HINT if any(each.row for each in error.value.findings) else WHOLE)
     assert first.startswith(f"{path} cannot be used: ")
     assert first.endswith(", and nothing was done with it.")
     assert [f"  {finding}" for finding in error.value.findings] == lines
@@ -53,6 +55,13 @@ def test_a_good_file_becomes_a_panel(tmp_path: Path) -> None:
     np.testing.assert_array_equal(panel.fields["close"], [[10.5, 20.5], [11.0, np.nan]])
     assert panel.universe.tolist() == [[True, True], [True, False]]
     assert panel.fields["returns"][1, 0] == pytest.approx(11 / 10.5 - 1)
+
+
+def test_a_file_without_its_columns_is_not_told_to_drop_rows(tmp_path: Path) -> None:
+    with pytest.raises(PanelError) as error:
+        load_panel(PanelSource(write(tmp_path, "2015-01-02,AAA,10.5", header="date,symbol,close")))
+    assert error.value.hint == WHOLE
+    assert "volume" in str(error.value)
 
 
 def test_parquet_and_csv_give_the_same_panel_whatever_the_types(tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+"""The sheet of one factor as a person reads it: what is said of the data, and of a factor that has nothing to break."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from alphaloom.desk import research
+from alphaloom.desk.cli import outcome
+from alphaloom.market.suspicion import Suspicion
+
+Capture = pytest.CaptureFixture[str]
+TICKS = Suspicion(
+    "bad ticks", "3 closes that jump and come back", 3, ("A 2010-01-04",), "they look like reversal", "mend"
+)
+
+
+def sheet(*, verdict: str) -> dict[str, Any]:
+    """Return the sheet of a weak factor on a panel with bad ticks, with one stress of one verdict."""
+    figures = {"clean": 0.001, "stressed": -0.02, "keeps": -18.0, "verdict": verdict}
+    row = {"code": "crash", "group": "regime", "words": "crash, -20 %", "verdict": verdict, "rank_ic": figures}
+    stress = {
+        "sentence": "No stress was judged.",
+        "clean": {"rank_ic": 0.001, "t": 0.4, "net_sharpe": -2.0, "break_even_bps": 0.0},
+        "weaknesses": [], "scenarios": [row, {**row, "code": "grind"}], "rule": "A factor breaks where",
+    }  # fmt: skip
+    data = [{"code": "data", "message": text} for text in (str(TICKS), "prices derived by adj_factor")]
+    return {"id": "f1", "text": "rank(close)", "warnings": data, "stress": stress}
+
+
+def said(monkeypatch: pytest.MonkeyPatch, capsys: Capture, verdict: str) -> str:
+    monkeypatch.setattr(research, "score_factor", lambda *_, **__: sheet(verdict=verdict))
+    assert outcome(["factor", "score", "rank(close)", "--stress"]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_suspicion_is_one_line_and_the_audit_has_the_rest(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    lines = said(monkeypatch, capsys, "breaks").splitlines()
+    assert "- bad ticks suspected: 3 closes that jump and come back" in lines
+    assert "- prices derived by adj_factor" in lines
+    assert not any("reversal" in line or "2010-01-04" in line for line in lines)
+    assert sum("alphaloom market audit" in line for line in lines) == 1
+
+
+def test_a_factor_with_nothing_to_break_gets_a_line_and_no_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    told = said(monkeypatch, capsys, "untested")
+    assert "2 stresses left untested, nothing to break (RankIC +0.0010, t +0.4); --json has their figures." in told
+    assert "crash" not in told
+    assert "< \N{MINUS SIGN}200" not in told
+    assert "crash" in said(monkeypatch, capsys, "holds")
