@@ -4,6 +4,7 @@ The boundary is the kernel's (Landlock, seccomp, namespaces, limits); nothing in
 """
 
 from .capability import Status, status
+from .causality import prove
 from .errors import (
     BadResult,
     Busy,
@@ -19,6 +20,8 @@ from .errors import (
 from .frames import Frames
 from .job import Job, Outcome, Runner
 from .limits import Limits
+from .lint import Remark, lint
+from .proof import Proof
 from .sandbox import Sandbox
 
 __all__ = [
@@ -32,12 +35,16 @@ __all__ = [
     "NotDeterministic",
     "OutOfMemory",
     "Outcome",
+    "Proof",
     "Refused",
+    "Remark",
     "Runner",
     "Sandbox",
     "SandboxError",
     "SandboxUnavailable",
     "Status",
     "TimedOut",
+    "lint",
+    "prove",
     "status",
 ]

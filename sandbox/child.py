@@ -10,6 +10,8 @@ import ctypes
 import json
 import os
 import struct
+import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -98,7 +100,9 @@ def compute(code: bytes, panel: Panel) -> tuple[bytes, NDArray[np.float64] | str
     first = next(iter(panel.values()))
     index, columns = first.index, first.columns
     try:
-        names: dict[str, Any] = {"__name__": "factor", "np": np, "pd": pd}
+        module = sys.modules["factor"] = types.ModuleType("factor")  # dataclasses look their own module up
+        names: dict[str, Any] = module.__dict__
+        names |= {"np": np, "pd": pd}
         exec(compile(code, NAME, "exec", dont_inherit=True), names)  # noqa: S102 - the walls are up
         return _checked(names["factor"](panel), index, columns)
     except MemoryError:

@@ -116,20 +116,45 @@ class NotCausal(SandboxError):
         The first day whose value changed.
     symbol : str
         The first name, in the panel's order, whose value changed on that day.
+    read : datetime.date or None
+        The later day whose price made the difference, where that could be told.
     """
 
     code: ClassVar[str] = "not_causal"
+
+    def __init__(self, message: str, *, day: date, symbol: str, read: date | None = None, hint: str = "") -> None:
+        super().__init__(message, field=symbol, got=day.isoformat(), hint=hint)
+        self.day = day
+        self.symbol = symbol
+        self.read = read
+
+    def record(self) -> dict[str, Any]:
+        """Return the error as plain JSON, with the days and the name."""
+        read = None if self.read is None else self.read.isoformat()
+        return {**super().record(), "day": self.day.isoformat(), "symbol": self.symbol, "read": read}
+
+
+class NotDeterministic(SandboxError):
+    """Two runs on the same panel gave different values.
+
+    Attributes
+    ----------
+    day : datetime.date
+        The first day whose values differ.
+    symbol : str
+        The first name, in the panel's order, whose value differs on that day.
+    """
+
+    code: ClassVar[str] = "not_deterministic"
 
     def __init__(self, message: str, *, day: date, symbol: str, hint: str = "") -> None:
         super().__init__(message, field=symbol, got=day.isoformat(), hint=hint)
         self.day = day
         self.symbol = symbol
 
-
-class NotDeterministic(SandboxError):
-    """Two runs on the same panel gave different values."""
-
-    code: ClassVar[str] = "not_deterministic"
+    def record(self) -> dict[str, Any]:
+        """Return the error as plain JSON, with the day and the name."""
+        return {**super().record(), "day": self.day.isoformat(), "symbol": self.symbol}
 
 
 def _plain(value: object) -> object:

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .backend import Backend
+from .causality import prove
 from .frames import Frames
 from .job import Job, Outcome
 from .limits import Limits
 from .pool import Pool
+from .proof import Proof
 
 __all__ = ["Sandbox"]
 
@@ -58,6 +60,16 @@ class Sandbox:
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
         """Run each job in a fresh process; answers come in the order of the jobs, errors are answers too."""
         return self._pool.run_each(jobs)
+
+    def prove(self, code: str, frames: Frames, sweep: bool = False, *, seed: int = 0) -> Proof:
+        """Show that code is deterministic and does not see the future on a panel; see `causality.prove`.
+
+        Raises
+        ------
+        NotCausal, NotDeterministic
+            It is not, with the day and the name.
+        """
+        return prove(self, code, frames, sweep, seed=seed)
 
     def close(self) -> None:
         """End the workers."""

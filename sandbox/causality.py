@@ -1,0 +1,204 @@
+"""Whether a factor's code sees the future: the future is cut off, and replaced, and the past must not change.
+
+A factor F is causal on a panel X if F(X) up to each day t does not change with what comes after t. Cutting off asks the
+code what it would have said on day t; where both answers agree, no value up to t can rest on later days. Replacing asks
+of futures that did not come, and keeps the panel's length, for code that looks ahead only in some futures. Few days are
+tried at first. A sweep asks every day, and its answers are then the values.
+
+The code is never trusted to be the same twice: each call is a process of its own, and code that behaves when it is
+tested gives itself away, since what it is held against is its own answer on the true panel. The days are drawn from a
+seed, the code and the panel, so that no code can know them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from itertools import chain, pairwise
+
+import numpy as np
+
+from .claim import CUT_OFF, REPLACED, Claim, Suspect, claimed, day_of, verdict_on
+from .comparison import first_change
+from .errors import Crashed, SandboxError
+from .frames import Frames
+from .job import Outcome, Runner
+from .meter import Meter
+from .proof import Proof
+from .sweep import Swept, swept
+
+__all__ = ["CUTS", "prove"]
+
+CUTS = 6
+"""Days after which the future is cut off, and as many after which it is replaced; only the first is the same."""
+FEWEST_DAYS = 3
+
+
+def prove(
+    runner: Runner,
+    code: str,
+    frames: Frames,
+    sweep: bool = False,
+    *,
+    seed: int = 0,
+    cuts: int = CUTS,
+    show: Callable[[int, int], object] | None = None,
+) -> Proof:
+    """Show that code is deterministic and does not see the future on a panel, or say where it does.
+
+    Parameters
+    ----------
+    runner
+        Runs each call in a fresh process.
+    code
+        Source that defines `factor(panel)`.
+    frames
+        The panel, `[T, N]` a field, three days or more.
+    sweep
+        Compute every day by a process that holds no later one; its answers are then the proof's values.
+    seed
+        Of the days and of the futures; not negative.
+    cuts
+        Days after which the future is cut off, and replaced; 2 or more of each, fewer only where the panel is short.
+    show
+        Called with the days done and their number while a sweep goes on.
+
+    Raises
+    ------
+    NotDeterministic
+        Two calls on the same panel differ in a bit.
+    NotCausal
+        A value changed with later days: by more than 1e-9 (1 + |x|), or it came or went. Named are the earliest day that
+        changed in any of the trials, and on it the first name.
+    Crashed
+        The code raises, on the whole panel or where it should have a value; or its start-up takes more than half of it.
+    SandboxError
+        Whatever else a call ended in.
+    """
+    _check(frames, cuts)
+    meter = Meter(runner)
+    claim = claimed(meter, code, frames)
+    screen = _Screen(meter, claim, seed, cuts)
+    found = screen.run()
+    if sweep:
+        found = swept(meter, claim, show)
+    return _proof(meter, frames, screen, found, claim.days if sweep else 0)
+
+
+def _check(frames: Frames, cuts: int) -> None:
+    days = len(frames.dates)
+    if days < FEWEST_DAYS:
+        raise SandboxError("too few days to prove anything", field="frames", got=days, allowed=f"{FEWEST_DAYS} or more")
+    if cuts < 2:
+        raise SandboxError("too few cuts to prove anything", field="cuts", got=cuts, allowed="2 or more")
+
+
+class _Screen:
+    """The few days after which the future is changed first."""
+
+    def __init__(self, meter: Meter, claim: Claim, seed: int, cuts: int) -> None:
+        self._meter, self._claim, self._seed, self._cuts = meter, claim, seed, cuts
+        drawn = hashlib.sha256(f"{seed} {claim.frames.digest} {claim.code}".encode()).digest()
+        self._rng = np.random.default_rng(np.frombuffer(drawn, dtype=np.uint32))
+        self.cut_off, self.replaced = self._days(claim.first)
+
+    def _days(self, first: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Draw the days: the first with a value, the last but one, and one out of each stretch between them."""
+        last = self._claim.days - 2
+        first = min(first, last)
+        between = _one_of_each(self._rng, first, last, 2 * self._cuts - 3)
+        return tuple(sorted({first, last, *between[1::2]})), tuple(sorted({first, *between[::2]}))
+
+    def run(self) -> Swept:
+        """Change the future after each day, and return the values that are claimed, without the days of the start-up."""
+        outcomes = self._outcomes()
+        crashed = [day for day, one in zip(self.cut_off, outcomes, strict=False) if isinstance(one.error, Crashed)]
+        start_up, error = 0, ""
+        if crashed:
+            start_up, error = _start_up(self._meter, self._claim, max(crashed))
+            self.cut_off, self.replaced = self._days(max(start_up, self._claim.first))
+            outcomes = self._outcomes()
+        suspects = self._suspects(outcomes)
+        if suspects:
+            raise verdict_on(self._meter, self._claim, min(suspects, key=_earliest))
+        values = self._claim.values.copy()
+        values[:start_up] = np.nan
+        return Swept(values, None, start_up, error)
+
+    def _outcomes(self) -> Sequence[Outcome]:
+        jobs = chain(
+            (self._claim.until(day) for day in self.cut_off),
+            (self._claim.otherwise(day, self._seed) for day in self.replaced),
+        )
+        return list(self._meter.run_each(jobs))
+
+    def _suspects(self, outcomes: Sequence[Outcome]) -> list[Suspect]:
+        tried = [(day, CUT_OFF) for day in self.cut_off] + [(day, REPLACED) for day in self.replaced]
+        found = []
+        for (day, how), outcome in zip(tried, outcomes, strict=True):
+            self._refuse_crash(day, how, outcome)
+            cell = first_change(self._claim.values[: day + 1], outcome.unwrap()[: day + 1])
+            if cell is not None:
+                found.append(Suspect(cell, day, how, self._seed))
+        return found
+
+    def _refuse_crash(self, day: int, how: str, outcome: Outcome) -> None:
+        if isinstance(outcome.error, Crashed):
+            raise Crashed(
+                f"the code raises an error when the days after {day_of(self._claim.frames, day)} {how}: "
+                f"{outcome.error.message}",
+                field="factor", hint="A factor is computed anew on every day: return missing values where it has none.",
+            )  # fmt: skip
+
+
+def _proof(meter: Meter, frames: Frames, screen: _Screen, found: Swept, days: int) -> Proof:
+    first = int(np.isfinite(found.values).any(axis=1).argmax())
+    found.values.setflags(write=False)
+    return Proof(
+        values=found.values,
+        cut_off=tuple(day_of(frames, day) for day in screen.cut_off),
+        replaced=tuple(day_of(frames, day) for day in screen.replaced),
+        swept=days,
+        memory=found.memory,
+        start_up=found.start_up,
+        start_up_error=found.start_up_error,
+        first=day_of(frames, first),
+        warm_up=first,
+        cost=meter.cost,
+        stamp=meter.stamp,
+    )
+
+
+def _one_of_each(rng: np.random.Generator, first: int, last: int, stretches: int) -> list[int]:
+    """Return a day of each of so many equal stretches of the rows from first to last."""
+    edges = np.linspace(first, last + 1, stretches + 1).astype(np.int64)
+    return [int(rng.integers(lo, max(lo + 1, hi))) for lo, hi in pairwise(edges)]
+
+
+def _earliest(suspect: Suspect) -> tuple[int, int, int]:
+    return (*suspect.cell, suspect.cut)
+
+
+def _start_up(meter: Meter, claim: Claim, crashed: int) -> tuple[int, str]:
+    """Return how many days at the start have no value since the code raises there, and the error, found by halving.
+
+    A prefix on which the code raises has no value on its last day. That is a start-up if all prefixes raise up to some
+    length and none does afterwards; the days drawn later, or the sweep, find it out if it is not so.
+    """
+    low, high, error = crashed, claim.days - 1, ""
+    while high - low > 1:
+        middle = (low + high) // 2
+        outcome = meter.run(claim.until(middle))
+        low, high = (middle, high) if isinstance(outcome.error, Crashed) else (low, middle)
+    error = _said(meter.run(claim.until(low)).error)
+    if high > claim.days // 2:
+        raise Crashed(
+            f"the code raises an error on panels that end before {day_of(claim.frames, high)}: {error}",
+            field="factor", got=f"{high} days of start-up", allowed=f"{claim.days // 2} days or fewer",
+            hint="Return missing values where there are too few rows; a factor is computed anew on every day.",
+        )  # fmt: skip
+    return high, error
+
+
+def _said(error: SandboxError | None) -> str:
+    return "" if error is None else error.message

@@ -1,0 +1,347 @@
+"""A first reading of a factor's code, for whoever wrote it: what will not work here, in which line, and what to write.
+
+THIS IS NOT THE BOUNDARY. Names can be built at run time and objects lead to one another, so no reading of Python stops
+code that means harm, and nothing here tries to. What holds such code is the kernel (`native/`); what shows that it does
+not see the future is the proof (`causality`). Code goes through both whether it was read or not. A reading costs a
+millisecond and answers in words, where the jail answers with an error number; that is all that it is for.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import Refused
+from .spelling import Spelling, constant, keyword, negative
+
+__all__ = ["Remark", "lint", "refuse"]
+
+ENTRY = "factor"
+MODULES = frozenset(
+    [
+        "__future__",
+        "bisect",
+        "cmath",
+        "collections",
+        "dataclasses",
+        "datetime",
+        "enum",
+        "functools",
+        "heapq",
+        "itertools",
+        "math",
+        "numbers",
+        "numpy",
+        "operator",
+        "pandas",
+        "statistics",
+        "typing",
+        "warnings",
+    ]
+)
+BUILTINS = frozenset(
+    [
+        "__import__",
+        "breakpoint",
+        "compile",
+        "delattr",
+        "eval",
+        "exec",
+        "exit",
+        "getattr",
+        "globals",
+        "help",
+        "input",
+        "locals",
+        "open",
+        "quit",
+        "setattr",
+        "vars",
+    ]
+)
+DUNDERS = frozenset({"__doc__", "__init__", "__name__", "__post_init__"})
+FRAMES = frozenset(
+    ["ag_frame", "cr_frame", "f_back", "f_builtins", "f_globals", "f_locals", "gi_frame", "tb_frame", "tb_next"]
+)
+TO_FILES = frozenset(
+    [
+        "to_clipboard",
+        "to_csv",
+        "to_excel",
+        "to_feather",
+        "to_gbq",
+        "to_hdf",
+        "to_html",
+        "to_json",
+        "to_latex",
+        "to_orc",
+        "to_parquet",
+        "to_pickle",
+        "to_sql",
+        "to_stata",
+        "to_xml",
+        "tofile",
+    ]
+)
+FILES = frozenset(
+    [
+        "numpy.DataSource",
+        "numpy.ctypeslib",
+        "numpy.f2py",
+        "numpy.fromfile",
+        "numpy.fromregex",
+        "numpy.genfromtxt",
+        "numpy.lib.format",
+        "numpy.lib.npyio",
+        "numpy.load",
+        "numpy.loadtxt",
+        "numpy.memmap",
+        "numpy.save",
+        "numpy.savetxt",
+        "numpy.savez",
+        "numpy.savez_compressed",
+        "pandas.ExcelFile",
+        "pandas.ExcelWriter",
+        "pandas.HDFStore",
+        "pandas.eval",
+        "pandas.io",
+    ]
+)
+CLOCKS = frozenset({"now", "today", "utcnow"})
+GENERATORS = frozenset({"Generator", "PCG64", "Philox", "RandomState", "SeedSequence", "default_rng", "seed"})
+SEEDED = frozenset({"RandomState", "SeedSequence", "default_rng", "seed"})
+BACKWARDS = frozenset({"backfill", "bfill", "forward", "nearest"})
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One thing that will not work, and what to write instead.
+
+    Attributes
+    ----------
+    line : int
+        From 1; 0 if it is about the code as a whole.
+    rule : str
+        syntax, entry, import, name, attribute, file, clock, chance, future or column.
+    message, hint : str
+        What is wrong, and what to do.
+    """
+
+    line: int
+    rule: str
+    message: str
+    hint: str
+
+    def record(self) -> dict[str, Any]:
+        """Return the remark as plain JSON."""
+        return {"line": self.line, "rule": self.rule, "message": self.message, "hint": self.hint}
+
+
+def lint(code: str, fields: Collection[str] | None = None) -> tuple[Remark, ...]:
+    """Return what will not work in a factor's code, by line; nothing if it looks right.
+
+    Parameters
+    ----------
+    code
+        Source that should define `factor(panel)`.
+    fields
+        The panel's columns, so that a misspelt one is named; None leaves that out.
+    """
+    try:
+        tree = ast.parse(code)
+    except SyntaxError as error:
+        return (Remark(error.lineno or 0, "syntax", f"not Python: {error.msg}", "Mend this line."),)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return (Remark(0, "syntax", f"cannot be read: {type(error).__name__}", "Write it shorter and plainer."),)
+    spelling = Spelling(tree)
+    found = {*_entry(tree), *_reading(tree, spelling)}
+    if fields is not None:
+        found |= {*_columns(tree, fields)}
+    return tuple(sorted(found, key=lambda remark: (remark.line, remark.rule, remark.message)))
+
+
+def refuse(code: str, fields: Collection[str] | None = None) -> None:
+    """Refuse code that will not work, with the first line that says so.
+
+    Raises
+    ------
+    Refused
+        With line, message and hint of the first remark, and the number of the others.
+    """
+    remarks = lint(code, fields)
+    if not remarks:
+        return
+    first = remarks[0]
+    others = f" ({len(remarks) - 1} more)" if len(remarks) > 1 else ""
+    place = f"line {first.line}" if first.line else "code"
+    raise Refused(f"{place}: {first.message}{others}", field=place, got=first.rule, hint=first.hint)
+
+
+def _entry(tree: ast.Module) -> Iterator[Remark]:
+    """Find out whether there is a `factor(panel)` that returns something."""
+    hint = "Write: def factor(panel): ... return a DataFrame of dates x symbols."
+    named = [
+        node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == ENTRY
+    ]
+    assigned = any(
+        isinstance(target, ast.Name) and target.id == ENTRY
+        for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
+    )  # fmt: skip
+    if not named:
+        if not assigned:
+            yield Remark(0, "entry", "there is no function factor(panel)", hint)
+        return
+    function = named[-1]
+    asked = function.args
+    if len(asked.posonlyargs) + len(asked.args) - len(asked.defaults) > 1 or not (asked.posonlyargs + asked.args):
+        yield Remark(function.lineno, "entry", "factor takes one argument, the panel", hint)
+    if isinstance(function, ast.AsyncFunctionDef):
+        yield Remark(function.lineno, "entry", "factor cannot be async", hint)
+    if not any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function)):
+        yield Remark(function.lineno, "entry", "factor returns nothing", hint)
+
+
+def _reading(tree: ast.Module, spelling: Spelling) -> Iterator[Remark]:
+    """Read every name, attribute and call."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from _imported(node)
+        elif isinstance(node, ast.Name):
+            yield from _name(node, spelling)
+        elif isinstance(node, ast.Attribute):
+            yield from _attribute(node, spelling)
+        elif isinstance(node, ast.Call):
+            yield from _call(node, spelling)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[Remark]:
+    whole = [node.module or "."] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+    for name in whole:
+        if name.partition(".")[0] not in MODULES or (isinstance(node, ast.ImportFrom) and node.level):
+            message = f"{name} cannot be imported"
+            yield Remark(
+                node.lineno, "import", message, "Use numpy (np), pandas (pd) and math; np and pd are there already."
+            )
+    if isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+            yield from _dotted(f"{node.module}.{alias.name}", alias.name, node.lineno)
+
+
+def _name(node: ast.Name, spelling: Spelling) -> Iterator[Remark]:
+    name = node.id
+    private = name.startswith("__") and name.endswith("__") and name not in DUNDERS
+    if (name in BUILTINS and name not in spelling.stored) or private:
+        yield Remark(
+            node.lineno, "name", f"{name} is not for factors", "Say what you mean with numpy and pandas directly."
+        )
+
+
+def _attribute(node: ast.Attribute, spelling: Spelling) -> Iterator[Remark]:
+    attr = node.attr
+    if (attr.startswith("__") and attr not in DUNDERS) or attr in FRAMES or attr == "ctypes":
+        yield Remark(
+            node.lineno, "attribute", f".{attr} is not for factors", "Use what numpy and pandas offer by name."
+        )
+    yield from _dotted(spelling.of(node), attr, node.lineno)
+
+
+def _dotted(path: str, last: str, line: int) -> Iterator[Remark]:
+    """Tell what is wrong with a name of numpy or pandas, however it was come by."""
+    known = path.partition(".")[0] in {"numpy", "pandas"}
+    if path in FILES or last in TO_FILES or (known and last.startswith("read_")):
+        yield Remark(line, "file", f"{last} reads or writes files", "A factor has the panel and nothing else.")
+    if last in CLOCKS:
+        yield Remark(line, "clock", f"{last} reads the clock", "Use the dates of the panel: panel['close'].index.")
+
+
+def _call(node: ast.Call, spelling: Spelling) -> Iterator[Remark]:
+    if not isinstance(node.func, ast.Attribute | ast.Name):
+        return
+    path = spelling.of(node.func)
+    last = path.rpartition(".")[2]
+    yield from _clock_word(node, last)
+    yield from _chance(node, path, last, spelling)
+    if isinstance(node.func, ast.Attribute):
+        yield from _text_code(node, path, last)
+        yield from _future(node, path, last)
+
+
+def _clock_word(node: ast.Call, last: str) -> Iterator[Remark]:
+    if last in {"Timestamp", "to_datetime", "datetime64", "DatetimeIndex"}:
+        words = {constant(argument) for argument in node.args}
+        if words & {"now", "today"}:
+            yield Remark(node.lineno, "clock", f"{last} of today reads the clock", "Use the dates of the panel.")
+
+
+def _chance(node: ast.Call, path: str, last: str, spelling: Spelling) -> Iterator[Remark]:
+    hint = "Give a seed: np.random.default_rng(0)."
+    bare = not node.args and not node.keywords
+    empty = bare or (len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and node.args[0].value is None)
+    if path.startswith("numpy.random."):
+        if last in SEEDED and empty:
+            yield Remark(node.lineno, "chance", f"{last} without a seed differs at every call", hint)
+        if last not in GENERATORS and not spelling.seeds:
+            yield Remark(node.lineno, "chance", f"np.random.{last} has no seed", hint)
+    elif last == "sample" and "." in path and bare is False and keyword(node, "random_state") is None and _draws(node):
+        yield Remark(node.lineno, "chance", "sample has no seed", "Give random_state=0.")
+
+
+def _draws(node: ast.Call) -> bool:
+    """Tell a frame's `sample` by its keywords."""
+    return any(word.arg in {"n", "frac", "replace", "weights", "axis"} for word in node.keywords)
+
+
+def _text_code(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
+    if last not in {"eval", "query"} or path.startswith("numpy."):
+        return
+    text = constant(node.args[0]) if node.args else constant(keyword(node, "expr"))
+    if not isinstance(text, str) or "@" in text or "__" in text:
+        yield Remark(node.lineno, "name", f"{last} runs text as code", "Write the condition with pandas operators.")
+
+
+def _future(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
+    """Tell what certainly reads later rows; where names are compared (axis=1) it does not."""
+    if constant(keyword(node, "axis")) in {1, "columns"}:
+        return
+    backwards = {constant(keyword(node, word)) for word in ("method", "direction", "limit_direction")}
+    steps = node.args[0] if node.args else keyword(node, "periods")
+    said = ""
+    if last in {"shift", "pct_change", "diff"} and not path.startswith("numpy.") and negative(steps):
+        said = f"{last}({ast.unparse(steps)})" if steps is not None else last
+    elif last in {"bfill", "backfill"}:
+        said = last
+    elif last in {"fillna", "reindex", "merge_asof", "interpolate", "get_indexer", "asof"} and backwards & BACKWARDS:
+        said = f"{last}({', '.join(sorted(str(word) for word in backwards & BACKWARDS))})"
+    elif last == "interpolate" and not backwards & {"pad", "ffill"} and not path.startswith("numpy."):
+        said = last
+    elif last == "rolling" and constant(keyword(node, "center")) is True:
+        said = "rolling(center=True)"
+    if said:
+        hint = (
+            "Use rows up to the day only: shift(1), rolling(n), ffill(); shift what is older instead of what is newer."
+        )
+        yield Remark(node.lineno, "future", f"{said} reads later days", hint)
+
+
+def _columns(tree: ast.Module, fields: Collection[str]) -> Iterator[Remark]:
+    """Name columns that the panel has not, unless the code asks first whether it has them."""
+    functions = [
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == ENTRY and node.args.args
+    ]
+    for function in functions[-1:]:
+        panel = function.args.args[0].arg
+        read = [
+            node for node in ast.walk(function) if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
+        ]
+        mine = [node for node in read if isinstance(node.value, ast.Name) and node.value.id == panel]
+        made = {constant(node.slice) for node in mine if isinstance(node.ctx, ast.Store)}
+        asked = {constant(node.left) for node in ast.walk(function) if isinstance(node, ast.Compare)}
+        for node in mine:
+            name = constant(node.slice)
+            if isinstance(name, str) and name not in {*fields} | made | asked:
+                near = difflib.get_close_matches(name, list(fields), n=1)
+                guess = f"Did you mean {near[0]}?" if near else f"It has {', '.join(sorted(fields))}."
+                yield Remark(node.lineno, "column", f"the panel has no column {name}", guess)
