@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -212,9 +213,20 @@ class Campaign:
 def _quietly_interrupted() -> Iterator[None]:
     """Let an interruption end a search without a word of Python's.
 
-    litellm makes the call of a model in a thread and awaits it in the loop: what is interrupted in between is dropped, as
-    it must be, and Python would warn of it on a user's terminal.
+    litellm makes the call of a model in a thread and awaits it in the loop, and the file of checkpoints answers from a
+    thread of its own: what is interrupted in between is dropped, as it must be, and Python would tell a user's terminal
+    of a call that nobody awaits and of a thread that answers a closed loop.
     """
+    told = threading.excepthook
+
+    def tell(failed: threading.ExceptHookArgs) -> None:
+        if not (isinstance(failed.exc_value, RuntimeError) and "loop is closed" in str(failed.exc_value)):
+            told(failed)
+
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        yield
+        threading.excepthook = tell
+        try:
+            yield
+        finally:
+            threading.excepthook = told
