@@ -16,6 +16,7 @@ from . import (
     formulas,
     library,
     running,
+    sandboxing,
     scoring,
     serving,
     similar,
@@ -52,6 +53,7 @@ app.add_typer(scoring.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")
 app.add_typer(auditing.app, name="market")
+app.add_typer(sandboxing.app, name="sandbox")
 app.add_typer(serving.app, name="serve")
 app.command(short_help="Write a commented campaign file.")(starting.init)
 app.command(short_help="Say what this machine can do.")(doctoring.doctor)

@@ -42,11 +42,13 @@ def announce(error: BaseException, *, as_json: bool) -> int:
     return code
 
 
-def _record(error: BaseException) -> tuple[Record, int]:
+def _record(error: Any) -> tuple[Record, int]:
     from ..ledger import AlphaloomError
 
     if isinstance(error, AlphaloomError):
         return dict(error.record()), error.exit_code
+    if _speaks(error):
+        return dict(error.record()), int(error.exit_code)
     if hasattr(error, "format_message"):
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "alphaloom"
         return _plain("usage", str(error.format_message()), f"{path} --help lists what can be given."), USAGE
@@ -56,6 +58,11 @@ def _record(error: BaseException) -> tuple[Record, int]:
     if isinstance(error, MemoryError):
         return _plain("memory", "This machine has too little memory for it.", "Use a smaller panel."), MISSING
     return _internal(error), REFUSED
+
+
+def _speaks(error: Any) -> bool:
+    """Tell whether an error describes itself as ours do; the sandbox knows no other room, so its errors stand alone."""
+    return callable(getattr(error, "record", None)) and hasattr(error, "exit_code")
 
 
 def _plain(code: str, message: str, hint: str, *, field: object = None) -> Record:

@@ -87,8 +87,10 @@ def _shut(lock: Lock, task: Task) -> None:
         courier.sendmsg([b"L"])
     else:
         listener = seccomp.seal(lock.filter_program)
-        courier.sendmsg([b"L"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
-        os.close(listener)
+        try:
+            courier.sendmsg([b"L"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
+        finally:
+            os.close(listener)  # or a stopped call would wait for ever once the warder is gone
     courier.close()
 
 

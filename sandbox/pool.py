@@ -21,9 +21,15 @@ _TRIES = 2
 
 
 class Pool:
-    """Workers of one backend, started when they are first needed and replaced when they break."""
+    """Workers of one backend, started when they are first needed and replaced when they break.
 
-    def __init__(self, backend: Backend, limits: Limits, workers: int) -> None:
+    Attributes
+    ----------
+    free : int
+        Calls that would be taken now, at work or in the queue.
+    """
+
+    def __init__(self, backend: Backend, limits: Limits, workers: int, *, waiting: int = _WAITING) -> None:
         if workers < 1:
             raise SandboxError("a pool needs a worker", field="workers", got=workers, allowed="1 or more")
         backend.check()
@@ -32,21 +38,18 @@ class Pool:
         self._idle: queue.LifoQueue[Worker | None] = queue.LifoQueue()
         for _ in range(workers):
             self._idle.put(None)
-        self._places = threading.BoundedSemaphore(workers + _WAITING)
+        self._most = self.free = workers + waiting
+        self._count = threading.Lock()
         self._starting = threading.Lock()
         self._closed = False
 
     def run(self, job: Job) -> Outcome:
         """Run one job, and wait for a worker when all are at work."""
-        if not self._places.acquire(blocking=False):
-            raise Busy(
-                "too many calls wait for the sandbox", field="workers", got=self._workers + _WAITING + 1,
-                allowed=f"{self._workers + _WAITING} at once", hint="Call again later, or give it more workers.",
-            )  # fmt: skip
+        self._enter(1)
         try:
             return self._run(job)
         finally:
-            self._places.release()
+            self._enter(-1)
 
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
         """Run each job; a few are under way ahead of the one whose answer is next."""
@@ -70,6 +73,16 @@ class Pool:
             if worker is not None:
                 worker.close()
         self._backend.close()
+
+    def _enter(self, calls: int) -> None:
+        """Count the calls that work or wait, and refuse one too many."""
+        with self._count:
+            if calls > self.free:
+                raise Busy(
+                    "too many calls wait for the sandbox", field="workers", got=self._most + 1,
+                    allowed=f"{self._most} at once", hint="Call again later, or give it more workers.",
+                )  # fmt: skip
+            self.free -= calls
 
     def _run(self, job: Job) -> Outcome:
         if self._closed:

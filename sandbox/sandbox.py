@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from .backend import Backend
 from .causality import prove
+from .errors import SandboxError
 from .frames import Frames
 from .job import Job, Outcome
 from .limits import Limits
@@ -41,6 +43,7 @@ class Sandbox:
     def __init__(self, limits: Limits | None = None, *, workers: int = 1, backend: str | Backend = "native") -> None:
         self.limits = limits or Limits()
         self._pool = Pool(_backend(backend), self.limits, workers)
+        self._closing = weakref.finalize(self, self._pool.close)
 
     @property
     def stamp(self) -> str:
@@ -72,8 +75,8 @@ class Sandbox:
         return prove(self, code, frames, sweep, seed=seed)
 
     def close(self) -> None:
-        """End the workers."""
-        self._pool.close()
+        """End the workers; a sandbox that nobody holds any more does so by itself."""
+        self._closing()
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -89,6 +92,8 @@ class Sandbox:
 def _backend(name: str | Backend) -> Backend:
     if not isinstance(name, str):
         return name
-    from .native.backend import Native
+    if name == "native":
+        from .native.backend import Native
 
-    return Native()
+        return Native()
+    raise SandboxError("there is no such backend", field="backend", got=name, allowed="native")

@@ -62,11 +62,12 @@ class Native:
         True: the caller tries the ways out itself.
     """
 
-    name, stamp = "native", ""
+    name = "native"
 
     def __init__(self, omit: Collection[LayerName] = (), *, tested: bool = False) -> None:
         self._server: _Server | None = None
         self._omit = frozenset(omit)
+        self.stamp = f"NOT CONTAINED: ran without {', '.join(sorted(omit))}" if omit else ""
         self._tested = tested or bool(omit)
 
     def check(self) -> None:
@@ -80,7 +81,7 @@ class Native:
         if self._server is None or not self._server.alive():
             self.close()
             self._server = _Server(self._omit)
-        worker = NativeWorker(self._server.fork(), _stamp(self._omit))
+        worker = NativeWorker(self._server.fork(), self.stamp)
         if not self._tested:
             insist(worker)
             self._tested = True
@@ -91,10 +92,6 @@ class Native:
         if self._server is not None:
             self._server.close()
             self._server = None
-
-
-def _stamp(omit: frozenset[LayerName]) -> str:
-    return f"NOT CONTAINED: ran without {', '.join(sorted(omit))}" if omit else ""
 
 
 class _Server:
@@ -108,7 +105,11 @@ class _Server:
                 env=_ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
             )  # fmt: skip
-        _await_ready(self._socket, "the fork server did not start")
+        try:
+            _await_ready(self._socket, "the fork server did not start")
+        except SandboxUnavailable:
+            self.close()
+            raise
 
     def alive(self) -> bool:
         """Tell whether the server still runs."""
@@ -117,9 +118,15 @@ class _Server:
     def fork(self) -> socket.socket:
         """Return the socket of a new worker."""
         here, there = socket.socketpair()
-        with there:
-            self._socket.sendmsg([b"w"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [there.fileno()]))])
-        _await_ready(here, "a worker did not start")
+        try:
+            with there:
+                _send(self._socket, b"w", there.fileno())
+            _await_ready(here, "a worker did not start")
+        except (OSError, SandboxUnavailable) as error:
+            here.close()
+            if self.alive() and isinstance(error, SandboxUnavailable):
+                raise
+            raise Broken("the fork server is gone") from error
         return here
 
     def close(self) -> None:
@@ -155,9 +162,8 @@ class NativeWorker:
     def _send(self, job: Job, limits: Limits, code_bytes: int, panel: int, answer: int) -> None:
         rows = -1 if job.rows is None else job.rows
         request = REQUEST.pack(rows, code_bytes, limits.memory_mb << 20, limits.wall_s)
-        fds = array.array("i", [panel, answer])
         try:
-            self._channel.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+            _send(self._channel, request, panel, answer)
         except OSError as error:
             raise Broken("the worker is gone") from error
 
@@ -186,6 +192,10 @@ def _start(descriptor: int, omit: frozenset[str]) -> str:
         f"import sys; sys.path[:0] = {[home, *sorted(places - {home})]!r}; "
         f"from alphaloom.sandbox.server import main; main({descriptor}, frozenset({sorted(omit)!r}))"
     )
+
+
+def _send(channel: socket.socket, data: bytes, *descriptors: int) -> None:
+    channel.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))])
 
 
 def _await_ready(channel: socket.socket, words: str) -> None:
