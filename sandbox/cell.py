@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from . import child
 from .native import landlock, memory, privileges, rlimits, seccomp
+from .native.layers import Missing, building
 from .native.libc import syscall
 
 __all__ = ["Lock", "Task", "enter"]
@@ -78,15 +79,19 @@ def _sort(descriptors: tuple[int, int, int, int]) -> None:
 def _shut(lock: Lock, task: Task) -> None:
     """Shut the door: after this nothing can be opened, reached, started or made."""
     courier = socket.socket(fileno=seccomp.COURIER)
-    privileges.drop()
+    with building("privileges"):
+        privileges.drop()
     if "limits" not in lock.omitted:
-        rlimits.seal(task.address_space, task.seconds, _MOST_DESCRIPTORS)
+        with building("limits"):
+            rlimits.seal(task.address_space, task.seconds, _MOST_DESCRIPTORS)
     if "landlock" not in lock.omitted:
-        landlock.seal(lock.landlock_abi)
+        with building("landlock"):
+            landlock.seal(lock.landlock_abi)
     if "seccomp" in lock.omitted:
         courier.sendmsg([b"L"])
     else:
-        listener = seccomp.seal(lock.filter_program)
+        with building("seccomp"):
+            listener = seccomp.seal(lock.filter_program)
         try:
             courier.sendmsg([b"L"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
         finally:
@@ -95,6 +100,7 @@ def _shut(lock: Lock, task: Task) -> None:
 
 
 def _give_up(error: BaseException) -> None:
-    words = f"X.{type(error).__name__}: {error}".encode("utf-8", "replace")[:512]
+    kind = "" if isinstance(error, Missing) else f"{type(error).__name__}: "
+    words = f"X.{kind}{error}".encode("utf-8", "replace")[:512]
     os.write(seccomp.STATUS, words)
     os._exit(70)

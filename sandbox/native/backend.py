@@ -6,7 +6,6 @@ import array
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -31,6 +30,7 @@ from ..channel import (
 from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
 from ..job import Job, Outcome
 from ..limits import Limits
+from .bare import command
 from .escapes import insist
 from .layers import LayerName
 from .primitives import examine, hint, unavailable
@@ -73,19 +73,26 @@ class Native:
     def check(self) -> None:
         """Raise SandboxUnavailable where the kernel lacks a wall."""
         for primitive in examine():
-            if not primitive.works:
+            if primitive.required and not primitive.works:
                 raise unavailable(primitive)
 
     def start(self) -> NativeWorker:
         """Fork a worker off the server, which is started when it is not there; the first one is attacked first."""
-        if self._server is None or not self._server.alive():
+        try:
+            channel = self._fork()
+        except Broken:  # the server has died since it was last used
             self.close()
-            self._server = _Server(self._omit)
-        worker = NativeWorker(self._server.fork(), self.stamp)
+            channel = self._fork()
+        worker = NativeWorker(channel, self.stamp)
         if not self._tested:
             insist(worker)
             self._tested = True
         return worker
+
+    def _fork(self) -> socket.socket:
+        if self._server is None:
+            self._server = _Server(self._omit)
+        return self._server.fork()
 
     def close(self) -> None:
         """End the server."""
@@ -101,8 +108,7 @@ class _Server:
         self._socket, there = socket.socketpair()
         with there:
             self._process = subprocess.Popen(
-                [sys.executable, "-s", "-S", "-P", "-B", "-X", "utf8", "-c", _start(there.fileno(), omit)],
-                env=_ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                _command(there.fileno(), omit), env=_ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
             )  # fmt: skip
         try:
@@ -182,16 +188,12 @@ class NativeWorker:
         self._channel.close()
 
 
-def _start(descriptor: int, omit: frozenset[str]) -> str:
+def _command(descriptor: int, omit: frozenset[str]) -> list[str]:
     import numpy as np
     import pandas as pd
 
-    places = {str(Path(str(module.__file__)).parents[1]) for module in (np, pd)}
-    home = str(Path(__file__).parents[3])
-    return (
-        f"import sys; sys.path[:0] = {[home, *sorted(places - {home})]!r}; "
-        f"from alphaloom.sandbox.server import main; main({descriptor}, frozenset({sorted(omit)!r}))"
-    )
+    libraries = tuple(sorted({str(Path(str(module.__file__)).parents[1]) for module in (np, pd)}))
+    return command("server", "main", f"{descriptor}, frozenset({sorted(omit)!r})", libraries)
 
 
 def _send(channel: socket.socket, data: bytes, *descriptors: int) -> None:

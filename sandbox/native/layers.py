@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, get_args
 
-__all__ = ["LAYERS", "LayerName", "Missing"]
+__all__ = ["LAYERS", "LayerName", "Missing", "building"]
 
 LayerName = Literal["namespaces", "limits", "landlock", "seccomp", "clock"]
 LAYERS: tuple[LayerName, ...] = get_args(LayerName)
@@ -20,3 +22,12 @@ class Missing(OSError):
     def __str__(self) -> str:
         """Return the primitive and what the kernel said."""
         return f"{self.primitive}: {self.strerror}"
+
+
+@contextmanager
+def building(primitive: str) -> Iterator[None]:
+    """Name the primitive in what the kernel refuses meanwhile."""
+    try:
+        yield
+    except OSError as error:
+        raise Missing(primitive, error) from error

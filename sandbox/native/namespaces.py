@@ -11,7 +11,7 @@ import ctypes
 import errno
 import os
 
-from .layers import Missing
+from .layers import building
 from .libc import prctl, syscall
 
 __all__ = ["FLAGS", "NOBODY", "Nest", "become_nobody", "empty_root", "enter_user", "isolate", "unshare"]
@@ -62,10 +62,8 @@ def unshare(*names: str) -> None:
         The first that the kernel refused.
     """
     for name in names:
-        try:
+        with building(f"{name} namespace"):
             syscall("unshare", FLAGS[name])
-        except OSError as error:
-            raise Missing(f"{name} namespace", error) from error
 
 
 def become_nobody() -> None:
@@ -94,26 +92,22 @@ def enter_user() -> None:
     user, group = os.geteuid(), os.getegid()
     prctl(_DUMPABLE, 1)  # a change of user had made /proc/self unwritable
     unshare("user")
-    try:
+    with building("user namespace"):
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{NOBODY} {user} 1")
         _write("/proc/self/gid_map", f"{NOBODY} {group} 1")
-    except OSError as error:
-        raise Missing("user namespace", error) from error
 
 
 def empty_root() -> None:
     """Put an empty read-only file system in the place of all that is mounted."""
     here = ctypes.create_string_buffer(b".")
-    try:
+    with building("mount namespace"):
         _mount("none", "/", "", _PRIVATE)
         _mount("jail", "/proc", "tmpfs", _TMPFS)
         os.chdir("/proc")
         syscall("pivot_root", ctypes.addressof(here), ctypes.addressof(here))
         syscall("umount2", ctypes.addressof(here), _DETACH)
         os.chdir("/")
-    except OSError as error:
-        raise Missing("mount namespace", error) from error
 
 
 def _forbid_nesting() -> None:

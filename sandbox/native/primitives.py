@@ -12,10 +12,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from ..errors import SandboxUnavailable
 from . import clock, landlock, namespaces, seccomp
+from .bare import command
 from .libc import syscall
 from .syscalls import MACHINES, this_machine
 
@@ -81,10 +81,8 @@ def examine() -> tuple[Primitive, ...]:
     """Try every primitive in a process of its own and tell which work; nothing of it touches this process."""
     if this_machine() is None or platform.system() != "Linux" or sys.byteorder != "little":
         return (_primitive("system", False, f"{platform.system()} on {platform.machine()}"),)
-    home = str(Path(__file__).parents[3])
-    code = f"import sys; sys.path.insert(0, {home!r}); from alphaloom.sandbox.native.primitives import report; report()"
     told = subprocess.run(
-        [sys.executable, "-s", "-P", "-B", "-c", code], capture_output=True, text=True, check=False, timeout=60,
+        command("native.primitives", "report"), capture_output=True, text=True, check=False, timeout=60, env={},
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if told.returncode:
