@@ -113,13 +113,9 @@ class _Server:
             )  # fmt: skip
         try:
             _await_ready(self._socket, "the fork server did not start")
-        except SandboxUnavailable:
+        except (Broken, SandboxUnavailable):
             self.close()
             raise
-
-    def alive(self) -> bool:
-        """Tell whether the server still runs."""
-        return self._process.poll() is None
 
     def fork(self) -> socket.socket:
         """Return the socket of a new worker."""
@@ -128,11 +124,12 @@ class _Server:
             with there:
                 _send(self._socket, b"w", there.fileno())
             _await_ready(here, "a worker did not start")
-        except (OSError, SandboxUnavailable) as error:
+        except OSError as error:
             here.close()
-            if self.alive() and isinstance(error, SandboxUnavailable):
-                raise
             raise Broken("the fork server is gone") from error
+        except (Broken, SandboxUnavailable):
+            here.close()
+            raise
         return here
 
     def close(self) -> None:
@@ -206,11 +203,12 @@ def _await_ready(channel: socket.socket, words: str) -> None:
     try:
         ready = channel.recv(1 + WORDS)
     except OSError as error:
-        ready = b"X" + str(error).encode()
+        raise Broken(f"{words}: {error}") from error
+    if ready == b"":
+        raise Broken(f"{words}: it ended")
     if ready != b"R":
         told = clean(ready[1:])
-        name, _, said = told.partition(": ")
-        raise SandboxUnavailable(f"{words}: {told or 'it ended'}", field=name if said else "server", hint=hint(name))
+        raise SandboxUnavailable(f"{words}: {told}", field=told.partition(": ")[0], hint=hint(told.partition(": ")[0]))
 
 
 def _refusals(tried: tuple[str, ...]) -> str:
