@@ -31,6 +31,7 @@ from .evidence import (
     named,
     write_closing,
 )
+from .evidence.jail import Jail, SandboxSettings
 from .evidence.settings import as_recorded
 from .factors import MarketSettings, warm_up
 from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
@@ -58,6 +59,7 @@ class Settings(BaseModel):
     models: Models = Models()
     evidence: EvidenceSettings = EvidenceSettings()
     budget: Budget = Budget()
+    sandbox: SandboxSettings = SandboxSettings()
     risk: Policy = Policy()
 
     @classmethod
@@ -115,13 +117,14 @@ class Campaign:
         show = progress or (lambda _: None)
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
-        with Ledger.open(self.workspace, clock=self.clock) as ledger:
+        with Ledger.open(self.workspace, clock=self.clock) as ledger, Jail(self.settings.sandbox) as jail:
             self.recognise(ledger, panel)
-            bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset)
+            bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
             run = self.run_id or self._begin(ledger, panel, dataset)
             with ledger.lock(run):
                 warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
-                record = self._search(bench.evaluator(run, self.settings.budget), show)
+                evaluator = bench.evaluator(run, self.settings.budget, python=self.settings.agents.python)
+                record = self._search(evaluator, show)
                 return self._finish(ledger, run, record)
 
     def recognise(self, ledger: Ledger, panel: Panel) -> None:

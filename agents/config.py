@@ -29,4 +29,7 @@ class AgentsConfig(BaseModel):
         default=10.0, ge=0, description="before the last round only a factor above this is sent"
     )
     set_size: int = Field(default=10, ge=0, le=10, description="members of the set sent at the close; below 2: no set")
+    python: bool = Field(
+        default=False, description="let agents write Python factors where the language cannot say the idea"
+    )
     recall_limit: int = Field(default=100, ge=1, le=100, description="past factors that the agents are told of")

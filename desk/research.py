@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 from ..campaign import WORKSPACE, Settings
 from ..evidence import Bench, Claim, Evaluator, Proposal, stress_on_search
+from ..evidence.jail import Jail
 from ..factors import parse
 from ..ledger import Ledger, Run, digest, read_settings
 from .errors import GateRefused
@@ -28,8 +29,10 @@ def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]
     settings = settings_at(place)
     panel, dataset = settings.market.open(settings.seed)
     clock = datetime.now(UTC)
-    with Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)) as ledger:
-        bench = Bench.set_up(panel, ledger, settings.evidence, dataset, store=recorded)
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
+        jail = stack.enter_context(Jail(settings.sandbox))
+        bench = Bench.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=jail)
         name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{digest(clock.isoformat())[:4]}"
         evaluator = bench.evaluator(name, settings.budget)
         if not recorded:

@@ -102,6 +102,7 @@ def _with_panel(archive: Archive, ids: Sequence[str], found: list[Replay], files
     """Return the replays with what the panel adds, or why it could not be opened."""
     from ..campaign import Settings
     from ..evidence import Bench
+    from ..evidence.jail import Jail
     from ..evidence.replay_panel import replay_on_panel
 
     kept = archive.run.config.get("settings") or archive.run.config.get("rules")
@@ -119,10 +120,11 @@ def _with_panel(archive: Archive, ids: Sequence[str], found: list[Replay], files
             "The panel is not the one that this run began with.", field="--panel", got=panel.digest[:12],
             allowed=known[:12], hint="Give the file as it was then, or use --ledger-only.",
         )  # fmt: skip
-    bench = Bench.set_up(panel, archive.ledger, settings.evidence, dataset, store=False)
-    evaluator = bench.evaluator(archive.run.id, settings.budget)
     rows = (archive.verdicts[name] for name in ids)
-    return [replay_on_panel(archive, evaluator, row, one) for row, one in zip(rows, found, strict=True)], ""
+    with Jail(settings.sandbox) as jail:
+        bench = Bench.set_up(panel, archive.ledger, settings.evidence, dataset, store=False, runner=jail)
+        evaluator = bench.evaluator(archive.run.id, settings.budget)
+        return [replay_on_panel(archive, evaluator, row, one) for row, one in zip(rows, found, strict=True)], ""
 
 
 def _leave(told: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..evidence.condition import Condition
 from ..evidence.entries import PROMOTED, entries
+from ..evidence.jail import Jail
 from ..evidence.sight import Sight
 from ..evidence.watch import Watch
 from ..ledger import Ledger
@@ -19,7 +20,8 @@ def watched(ledger: Ledger, place: Place, revised: str) -> dict[str, Any]:
     """Watch the library on a panel and return each factor's condition, how many days were new, and what changed."""
     settings = settings_at(place)
     panel, dataset = settings.market.open(settings.seed)
-    looks = Watch(ledger, panel, dataset, settings.evidence).run(revised)
+    with Jail(settings.sandbox) as jail:
+        looks = Watch(ledger, panel, dataset, settings.evidence, jail).run(revised)
     now = {entry.factor_id: entry for entry in entries(ledger)}
     promoted = sum(entry.origin == PROMOTED for entry in now.values())
     rows = []

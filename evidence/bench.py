@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from ..factors import Engine
 from ..ledger import Ledger
 from ..market import Panel
+from ..sandbox import Runner
+from .computing import Computing
+from .contained import FOLDER, Contained
 from .errors import TooFewDays, TooFewNames
 from .evaluator import Budget, Evaluator
 from .score import Scorer
@@ -20,18 +23,20 @@ MIN_NAMES = 10
 class Bench:
     """What evaluates factors of one panel in one workspace."""
 
-    engine: Engine
+    engine: Computing
     scorer: Scorer
     windows: Windows
     ledger: Ledger
 
     @classmethod
     def set_up(
-        cls, panel: Panel, ledger: Ledger, settings: EvidenceSettings, dataset: str, *, store: bool = True
-    ) -> Bench:
+        cls, panel: Panel, ledger: Ledger, settings: EvidenceSettings, dataset: str, *, store: bool = True,
+        runner: Runner | None = None,
+    ) -> Bench:  # fmt: skip
         """Fix the windows of a panel in a workspace and return the bench; a panel that is refused fixes nothing.
 
-        Without `store` the windows are those that would hold, and nothing is fixed.
+        Without `store` the windows are those that would hold, and nothing is fixed or kept. Without a `runner` Python
+        factors are refused.
 
         Raises
         ------
@@ -46,11 +51,13 @@ class Bench:
         _refuse_unscorable(int(scorer.target(windows.search).order.counts.max()))
         if store:
             windows = fix_windows(panel, ledger, settings.windows, dataset)
-        return cls(Engine(panel), scorer, windows, ledger)
+        contained = Contained(panel, runner, ledger.workspace / FOLDER if store else None) if runner else None
+        return cls(Computing(Engine(panel), contained), scorer, windows, ledger)
 
-    def evaluator(self, run: str, budget: Budget) -> Evaluator:
-        """Return the evaluation service of one run."""
-        return Evaluator(self.engine, self.scorer, self.windows, self.ledger, self.scorer.settings, budget, run)
+    def evaluator(self, run: str, budget: Budget, *, python: bool = True) -> Evaluator:
+        """Return the evaluation service of one run; `python` says whether it scores Python factors."""
+        settings = self.scorer.settings
+        return Evaluator(self.engine, self.scorer, self.windows, self.ledger, settings, budget, run, python)
 
 
 def _refuse_unprovable(days: int, horizon: int, lag: int) -> None:

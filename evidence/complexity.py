@@ -6,14 +6,17 @@ from ..factors import Expression
 from .settings import ComplexitySettings
 
 FREE_NODES = 5
+OF_PYTHON = 4
+"""How much larger code may be than a formula: it spells out what an operator says in one word. It is priced like a formula."""
 
 
 def breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:
-    """Return a sentence for each bound that a formula exceeds."""
+    """Return a sentence for each bound that a formula, or the code of a factor, exceeds."""
+    wide = OF_PYTHON if expression.code else 1
     measured = {
-        "nodes": (expression.size, bounds.max_size),
-        "levels": (expression.depth, bounds.max_depth),
-        "numbers": (expression.constants, bounds.max_constants),
+        "nodes": (expression.size, wide * bounds.max_size),
+        "levels": (expression.depth, wide * bounds.max_depth),
+        "numbers": (expression.constants, wide * bounds.max_constants),
         "raw fields": (len(expression.fields), bounds.max_fields),
     }
     return [f"{actual} {what}, at most {most}" for what, (actual, most) in measured.items() if actual > most]

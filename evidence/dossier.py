@@ -141,8 +141,8 @@ class Dossier:
         word = row.verdict if row else "rejected"
         return {
             "id": name,
-            "form": "expression",
-            "text": expression.canonical_text,
+            "form": "python" if expression.code else "expression",
+            "text": expression.code or expression.canonical_text,
             "explained": explain(expression),
             "hypothesis": self.claims[name].record(),
             "reasons": list(row.reasons) if row else [_not_sent(evaluation.sheet)],
@@ -203,7 +203,7 @@ class Dossier:
         windows = self.evaluator.windows
         found = {}
         for name in sorted(name for name, row in self.verdicts.items() if row.verdict != "rejected"):
-            values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
+            values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text), windows.selection)
             found[name] = {window.name: self._curve(values, window) for window in (windows.search, windows.selection)}
         return found
 

@@ -9,6 +9,8 @@ AlphaloomError
     ├── PanelDisagrees     a panel tells other values of days on which the library was watched
     ├── LibraryFileError   a library file that cannot be read, or holds what it should not
     ├── LibraryRefused     what the library does not take in, or cannot do
+    ├── PythonRefused      the code of a Python factor failed, gave no values, or saw later days; `stage` says which
+    ├── NeedsSandbox       a Python factor is to be computed, and nothing here can contain it
     ├── TrialsSpent        the campaign's budget of looks at the selection window is used up
     └── BookUnavailable    vectorbt is not installed
 """
@@ -69,6 +71,32 @@ class LibraryRefused(EvidenceError):
 
     code: ClassVar[str] = "library_refused"
     exit_code: ClassVar[int] = 1
+
+
+class PythonRefused(EvidenceError):
+    """The sandbox refused the code of a Python factor.
+
+    Parameters
+    ----------
+    stage : str
+        ``causal`` where a value changed with later days, or from one call to the next; ``python`` for everything else.
+    """
+
+    code: ClassVar[str] = "python_factor"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self, message: str, *, stage: str = "python", field: str = "", allowed: object = None, hint: str = ""
+    ) -> None:
+        super().__init__(message, field=field, allowed=allowed, hint=hint)
+        self.stage = stage
+
+
+class NeedsSandbox(EvidenceError):
+    """A Python factor is to be computed, and nothing here can contain it."""
+
+    code: ClassVar[str] = "needs_sandbox"
+    exit_code: ClassVar[int] = 3
 
 
 class TrialsSpent(EvidenceError):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..factors import Engine, Expression, FactorError, ParseError, explain, parse
+from ..factors import Expression, FactorError, ParseError, explain, parse
 from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
 from ..ledger.records import Stage
 from ..market import Panel
@@ -21,8 +21,9 @@ from .alignment import Claim, unlike_its_words
 from .archive import scored_claims
 from .case import Case, sum_of_ranks
 from .complexity import breaches, price
+from .computing import Computing
 from .entries import comparable, retired_for
-from .errors import EvidenceError, UnknownFactor
+from .errors import EvidenceError, PythonRefused, UnknownFactor
 from .gate import PAID, Gate, Surroundings, trials_spent
 from .incremental import Beside
 from .levels import Levels
@@ -36,7 +37,7 @@ from .settings import EvidenceSettings
 from .sheet import tidy
 from .verdict import Verdict
 from .weaknesses import name_weaknesses
-from .windows import Windows
+from .windows import Window, Windows
 
 Values = NDArray[np.float32]
 MOST_MEMBERS = 10
@@ -59,13 +60,14 @@ class Evaluator:
     evaluation left would both take it.
     """
 
-    engine: Engine
+    engine: Computing
     scorer: Scorer
     windows: Windows
     ledger: Ledger
     settings: EvidenceSettings
     budget: Budget
     run: str
+    python: bool = True
     turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @cached_property
@@ -81,20 +83,31 @@ class Evaluator:
     @cached_property
     def gate(self) -> Gate:
         """Return the acceptance gate of this run."""
-        return Gate(self.scorer, self.windows, self.ledger, self.settings, self.run)
+        return Gate(self.scorer, self.windows, self.ledger, self.settings, self.run, self.engine)
 
     @cached_property
     def levels(self) -> Levels:
         """Return the test for factors that read the level of back-adjusted prices."""
-        return Levels(self.panel, self.windows.search)
+        return Levels(self.panel, self.windows.search, self.engine)
 
     def read(self, text: str, dialect: str = "alphaloom") -> Expression:
-        """Parse a formula of this panel's fields."""
+        """Parse a formula of this panel's fields, or the code of a Python factor."""
         return parse(text, fields=tuple(self.panel.fields), dialect=dialect)
 
-    def values(self, expression: Expression) -> Values:
-        """Compute a factor, `[T, N]`, NaN outside the universe."""
-        return self.engine.evaluate([expression])[0]
+    @cached_property
+    def searched(self) -> Computing:
+        """Return what computes factors with no day after the search window shown to any code."""
+        return self.engine.until(self.windows.search.stop)
+
+    def values(self, expression: Expression, through: Window | None = None) -> Values:
+        """Compute a factor, `[T, N]`, NaN outside the universe.
+
+        Values of Python code end with the search window. Through a later window they are computed day by day; only what
+        the gate has swept may be asked for there, and what a fault leaves out is NaN.
+        """
+        if through is None or not expression.code:
+            return self.searched.evaluate([expression])[0]
+        return self.engine.sweep(expression, self.windows.edges(through, self.panel.days)).values
 
     # What is left, and what is known.
 
@@ -152,7 +165,9 @@ class Evaluator:
     @cached_property
     def library_values(self) -> LibraryValues:
         """Return what the library's factors that this panel can compute say on it."""
-        return LibraryValues(self.engine, self.windows.search, self.ledger.workspace, self._of_library, self.compared())
+        return LibraryValues(
+            self.searched, self.windows.search, self.ledger.workspace, self._of_library, self.compared()
+        )
 
     @cached_property
     def beside(self) -> Beside:
@@ -193,6 +208,8 @@ class Evaluator:
             if refusal:
                 return self._refuse(proposal, refusal[0], [_plain(text) for text in refusal[1]], expression.id)
             row = self._evaluate(expression, proposal.claim.id)
+        except PythonRefused as error:
+            return self._refuse(proposal, error.stage, [_plain(error.message, error.hint)], expression.id)
         except FactorError as error:
             return self._refuse(proposal, "parse", [_plain(error.message, error.hint)], expression.id)
         if row is None:
@@ -201,6 +218,8 @@ class Evaluator:
         return {"ok": True, **self._facts(row)}
 
     def _refusal(self, expression: Expression, claim: Claim) -> tuple[Stage, list[str]] | None:
+        if expression.code and not self.python:
+            return "python", ["this campaign takes no Python factors (agents.python is false): write a formula"]
         found = breaches(expression, self.settings.complexity)
         if found:
             return "complexity", found
@@ -227,6 +246,7 @@ class Evaluator:
         """Return the recorded evaluation of a factor, making it if the budget allows; None if it does not."""
         row = self.rows.get(expression.id)
         if row is None and self.evaluations_left() > 0:
+            self.searched.screen(expression)
             row = self._record(expression, hypothesis)
         return row
 

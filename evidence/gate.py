@@ -7,8 +7,8 @@ selection window, written to the ledger before it is taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ..ledger import Ledger, Look, Trial, digest
 from .case import Case
-from .errors import TrialsSpent
+from .computing import Computing
+from .errors import PythonRefused, TrialsSpent
 from .look import Seen, decide, ruled
 from .originality import Catalogue
 from .redundancy import FLOOR, LibraryValues, closest
@@ -33,6 +34,7 @@ LEAST_NAMES, LEAST_DAYS = 0.25, 0.5
 """Share of the universe that a factor must rank on a day, and share of search days on which it must do so."""
 ASKED = {"horizon_days", "returns", "label_scale", "test", "level", "watch_p", "costs"}
 """Settings that decide what a look shows."""
+SWEPT = "each of the {days} search days was computed by a process that held no later one, and came out the same"
 PAID = "paid"
 """Kind of the event by which a run is charged for a look that another run had opened and never took."""
 
@@ -60,6 +62,7 @@ class Gate:
     ledger: Ledger
     settings: EvidenceSettings
     run: str
+    computing: Computing | None = None
 
     def judge(self, case: Case, around: Surroundings) -> Verdict:
         """Return the verdict on a case; a trial is spent only if every step before statistics passed.
@@ -78,9 +81,25 @@ class Gate:
             alignment(case, self.settings),
         ]
         name = case.expression.id
+        if all(reason.passed for reason in reasons):
+            case, reasons = self._swept(case, reasons)
         if not all(reason.passed for reason in reasons):
             return Verdict(name, "rejected", tuple(reasons))
         return self._try(case, around, reasons)
+
+    def _swept(self, case: Case, reasons: list[Reason]) -> tuple[Case, list[Reason]]:
+        """Compute Python code day by day on search; what it says there is what it is judged on from here."""
+        if self.computing is None or not case.expression.code:
+            return case, reasons
+        days = self.windows.search.stop
+        try:
+            found = self.computing.sweep(case.expression, (days,))
+        except PythonRefused as error:
+            causal = Reason("causal", False, error.message)
+        else:
+            case = replace(case, values=found.values)
+            causal = Reason("causal", True, SWEPT.format(days=days), {"swept": days})
+        return case, [causal if reason.step == "causal" else reason for reason in reasons]
 
     def support(self, case: Case) -> Reason:
         """Refuse a factor that speaks of too few names or days for its figures to mean anything."""
@@ -167,8 +186,12 @@ class Gate:
         return same[0] if same else None
 
     def _look(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
-        """Take the look: the only place of the gate that reads the selection window. What it saw is kept whole."""
-        sheet = self.scorer.score(case.values, self.windows.selection, case.sign)
+        """Take the look: the only place of the gate that reads the selection window. What it saw is kept whole.
+
+        Here, and not before, Python code is run on selection days: what it does there, failing too, would tell of them.
+        """
+        values, fault = self._day_by_day(case)
+        sheet = self.scorer.score(values, self.windows.selection, case.sign)
         seen = Seen(
             asked=self._asked(case),
             lag=self.scorer.lag,
@@ -178,11 +201,19 @@ class Gate:
             search_days=self.windows.search.days,
             selection_days=self.windows.selection.days,
             sheet=sheet.record(),
-            held=self.scorer.held(case.values, self.windows.selection),
+            held=self.scorer.held(values, self.windows.selection),
+            fault=fault,
         )
         found = self._discoveries_before(trial)
         kept = {"seen": self.ledger.put(seen.body()), "discoveries": found}
         return decide(seen, trial.number, len(found)) | {"selection": sheet.record()} | kept
+
+    def _day_by_day(self, case: Case) -> tuple[Values, Mapping[str, Any] | None]:
+        """Return values up to the end of selection, and what went wrong with the code on its days."""
+        if self.computing is None or not case.expression.code:
+            return case.values, None
+        found = self.computing.sweep(case.expression, (self.windows.search.stop, self.windows.selection.stop))
+        return found.values, found.fault
 
     def _discoveries_before(self, trial: Trial) -> list[int]:
         """Return earlier discoveries; a trial still open elsewhere counts as none, which can only lower the level."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..factors import Engine, Expression, row_rank_correlation
 from ..market import Panel
+from .computing import Computes, Computing
 from .windows import Window
 
 SEED = 20_080_917
@@ -43,6 +44,7 @@ class Levels:
 
     panel: Panel
     window: Window
+    computing: Computing | None = None
 
     def objection(self, expression: Expression) -> str:
         """Return why a factor may know later splits and dividends; nothing if it is shown not to.
@@ -51,6 +53,8 @@ class Levels:
         ------
         FactorError
             The panel lacks what the factor reads.
+        PythonRefused
+            Its code gave no values on these days.
         """
         if not self.panel.back_adjusted or not expression.fields & self._usual.moved:
             return ""
@@ -65,15 +69,19 @@ class Levels:
         part = self.panel.rows(max(self.window.stop - days, self.window.start), self.window.stop)
         other = rescaled(part)
         moved = frozenset(name for name in part.fields if other.fields[name] is not part.fields[name])
-        return Pair(Engine(part, cache_bytes=CACHE_BYTES), Engine(other, cache_bytes=CACHE_BYTES), moved)
+        return Pair(self._on(part), self._on(other), moved)
+
+    def _on(self, panel: Panel) -> Computes:
+        """Return what computes factors on a panel; formulas alone where nothing was given that computes Python."""
+        return self.computing.on(panel, CACHE_BYTES) if self.computing else Engine(panel, cache_bytes=CACHE_BYTES)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two engines on the same days and names; `moved` are the fields whose level differs between them."""
+    """The same days and names twice; `moved` are the fields whose level differs between them."""
 
-    plain: Engine
-    scaled: Engine
+    plain: Computes
+    scaled: Computes
     moved: frozenset[str]
 
     @property
@@ -83,7 +91,7 @@ class Pair:
 
     def objection(self, expression: Expression) -> str:
         """Return what a factor does not keep: which cells are missing, or the order of the names."""
-        before, after = (engine.evaluate([expression])[0] for engine in (self.plain, self.scaled))
+        before, after = (each.evaluate([expression])[0] for each in (self.plain, self.scaled))
         if not np.array_equal(np.isnan(before), np.isnan(after)):
             return READS
         likeness = order_kept(before, after)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,8 @@ class Seen:
         The selection sheet as recorded.
     held
         RankIC of each selection day with what is held on it `[D]`, where that is tested; None where `rank_ic` is.
+    fault
+        What went wrong with the code of a Python factor on selection days, `{stage, message, day}`; None if nothing did.
     """
 
     asked: Mapping[str, Any]
@@ -60,6 +62,7 @@ class Seen:
     selection_days: int
     sheet: Mapping[str, Any]
     held: Series | None = None
+    fault: Mapping[str, Any] | None = None
 
     def body(self) -> bytes:
         """Return the bytes that are stored: canonical JSON, in which a float64 keeps every bit and NaN is null."""
@@ -74,6 +77,7 @@ class Seen:
             "sheet": dict(self.sheet),
             "held": None if self.held is None else _listed(self.held),
         }
+        record |= {"fault": dict(self.fault)} if self.fault else {}
         return canonical_json(record).encode()
 
     @classmethod
@@ -102,6 +106,8 @@ def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
     -----
     Where what is held is tested, the overlapping labels must not contradict it (`proof.borne_out`).
 
+    Code that failed, or saw later days, on a selection day proves nothing, whatever its other days show.
+
     A factor is a discovery if its unrounded p-value is at most the unrounded level; both are recorded to six digits.
     """
     sign = int(seen.asked["sign"])
@@ -113,12 +119,13 @@ def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
         "p_value": float(f"{p_value:.6g}"),
         "level": float(f"{level:.6g}"),
         "discoveries_before": found,
-        "passed": p_value <= level,
-        "watch": p_value <= float(seen.asked["watch_p"]),
+        "passed": p_value <= level and not seen.fault,
+        "watch": p_value <= float(seen.asked["watch_p"]) and not seen.fault,
         "sign": sign,
         "deflated_sharpe": deflated(seen, number),
         "power": test.power(level),
         **({} if seen.held is None else {"p_labels": float(f"{labels:.6g}")}),
+        **({"fault": dict(seen.fault)} if seen.fault else {}),
     }
 
 
@@ -130,11 +137,27 @@ def ruled(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
         f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial {trial.number}"
         f" with {outcome['discoveries_before']} found before{_bar(outcome)}"
     )
+    reasons = [_faulty(reason, outcome.get("fault")) for reason in reasons]
     numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
     statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
     told = {key: outcome[key] for key in ("deflated_sharpe", "power", "p_labels") if key in outcome}
     selection = {**outcome["selection"], **numbers, **told}
     return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)
+
+
+def _faulty(reason: Reason, fault: Mapping[str, Any] | None) -> Reason:
+    """Return a reason as it stands after the look: what the code did on selection days is for people, in its numbers."""
+    if reason.step != "causal" or not fault:
+        return reason
+    said = "the code failed on a later day" if fault["stage"] == "python" else "a value changed with later days"
+    return Reason("causal", False, f"{said}, after search", {**reason.numbers, "fault": dict(fault)})
+
+
+def before_the_look(reason: Reason) -> Reason:
+    """Return a reason as it stood before the look: what the code did on selection days was not known then."""
+    if "fault" not in reason.numbers:
+        return reason
+    return replace(reason, passed=True, numbers={key: each for key, each in reason.numbers.items() if key != "fault"})
 
 
 def daily_sharpes(sheets: Iterable[Mapping[str, Any]]) -> list[float]:

@@ -18,7 +18,7 @@ from .sheet import Sheet, tidy
 def part(evaluator: Evaluator, name: str) -> Part:
     """Return an accepted factor as a part of the combination, turned the way search has it."""
     row = evaluator.rows[name]
-    values = evaluator.values(evaluator.read(row.text))
+    values = evaluator.values(evaluator.read(row.text), evaluator.windows.sealed)
     return Part(name, -1 if (row.sheet["rank_ic"] or 0.0) < 0 else 1, values)
 
 

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import factors
-from ..factors import Engine, Expression, RowOrder, order_rows, row_rank_correlation
+from ..factors import Expression, RowOrder, order_rows, row_rank_correlation
 from ..ledger import LibraryRow, digest
 from . import sketch as sketching
+from .computing import Computes
 from .sketch import STEP, Sketcher, guess
 from .sketch_store import SketchStore
 from .windows import Window
@@ -71,7 +72,7 @@ class LibraryValues:
     """
 
     def __init__(
-        self, engine: Engine, window: Window, workspace: Path, read: Callable[[LibraryRow], Expression],
+        self, engine: Computes, window: Window, workspace: Path, read: Callable[[LibraryRow], Expression],
         rows: Iterable[LibraryRow] = (),
     ) -> None:  # fmt: skip
         self._engine, self._window, self._workspace, self._read = engine, window, workspace, read

@@ -17,7 +17,7 @@ from ..ledger import AlphaloomError, Trial, VerdictRow, digest
 from .archive import Archive
 from .difference import Difference, differences
 from .gate import LEAST_DAYS
-from .look import Seen, daily_sharpes, decide, ruled
+from .look import Seen, before_the_look, daily_sharpes, decide, ruled
 from .settings import EvidenceSettings
 from .sheet import tidy
 from .significance import newey_west_t
@@ -107,8 +107,10 @@ def _reasons(archive: Archive, row: VerdictRow) -> tuple[list[Reason], tuple[str
     """Return every reason before statistics as it comes out now, and the steps of which only the record speaks."""
     case, rules = archive.case(row.factor_id), archive.rules
     computed = {step.step: step for step in (*on_paper(case, rules), alignment(case, rules))} if rules else {}
+    if case.expression.code:  # only the panel, and the sandbox, can tell
+        computed.pop("causal", None)
     kept = [Reason(one["step"], one["passed"], one["message"], one["numbers"]) for one in row.reasons]
-    before = [reason for reason in kept if reason.step != "statistics"]
+    before = [before_the_look(reason) for reason in kept if reason.step != "statistics"]
     again = [computed.get(reason.step) or _weighed(archive, row, reason, rules) for reason in before]
     lost = [
         Reason(step, False, "the ledger holds no such step") for step in NEEDED if step not in {r.step for r in kept}

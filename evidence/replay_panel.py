@@ -31,13 +31,13 @@ def replay_on_panel(archive: Archive, evaluator: Evaluator, row: VerdictRow, bef
 def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[Difference]:
     scorer, windows, name = evaluator.scorer, evaluator.windows, row.factor_id
     scored = archive.evaluations[name].sheet
-    case = replace(archive.case(name), values=evaluator.values(archive.expression(name)))
+    expression, trial = archive.expression(name), archive.trial(row)
+    case = replace(archive.case(name), values=evaluator.values(expression))
     searched = scorer.examine(case.values, windows.search).record()
     yield from _sheets("panel: search", {key: scored.get(key) for key in searched}, searched)
     support = evaluator.gate.support(case)
     recorded = next((one for one in row.reasons if one["step"] == "support"), {})
     yield from differences(recorded.get("numbers"), dict(support.numbers), "panel: support")
-    trial = archive.trial(row)
     if trial is None or trial.outcome is None:
         return
     key = windows.key(windows.selection)
@@ -45,11 +45,12 @@ def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[
         [trial.window.first_day, trial.window.last_day], [key.first_day, key.last_day], "panel: window"
     )
     seen, _ = read_seen(archive, trial, [])
-    sheet = scorer.score(case.values, windows.selection, int(trial.outcome["sign"]))
+    values = evaluator.values(expression, windows.selection)
+    sheet = scorer.score(values, windows.selection, int(trial.outcome["sign"]))
     yield from _sheets("panel: selection", trial.outcome["selection"], sheet.record())
     if seen is not None:
         yield from series_difference("panel: daily RankIC", seen.rank_ic, sheet.daily)
-        yield from _held(seen, scorer.held(case.values, windows.selection))
+        yield from _held(seen, scorer.held(values, windows.selection))
         yield from series_difference("panel: daily return after costs", seen.net, sheet.net_daily)
         yield from differences(seen.asked["data"], evaluator.gate.data, "panel: data")
 

@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ..factors import Engine, Expression, parse
+from ..factors import Expression, parse
 from ..ledger import Ledger, LibraryRow, Standing
 from ..market import Panel
 from .ageing import ages, standing_after
+from .computing import Computing
 from .entries import PROMOTED, WATCHLIST, Entry, entries
 from .eprocess import capital, e_lond_threshold, quarter_days, quarters
 from .originality import Catalogue, Holdings
@@ -40,7 +41,7 @@ class Judgement:
     rows: Sequence[LibraryRow]
 
 
-def judge(sights: Sequence[Sight], ledger: Ledger, engine: Engine, settings: EvidenceSettings) -> Judgement:
+def judge(sights: Sequence[Sight], ledger: Ledger, engine: Computing, settings: EvidenceSettings) -> Judgement:
     """Return what new days change.
 
     Parameters
@@ -83,7 +84,7 @@ class _Bench:
     """Gathers changes by factor; `gone` holds the day on which each was retired in this pass."""
 
     ledger: Ledger
-    engine: Engine
+    engine: Computing
     settings: EvidenceSettings
     changes: dict[str, list[Standing]] = field(default_factory=dict)
     gone: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -176,8 +177,9 @@ class _Bench:
         assert entry.terms is not None
         panel: Panel = self.engine.panel
         rows = [place for place, each in enumerate(panel.dates) if str(each) <= entry.terms.judged_to]
-        window, own = Window("before", 0, len(rows), "", ""), self.engine.evaluate([entry.expression])[0]
-        for each, values in zip(live, self.engine.stream(live), strict=True):
+        engine = self.engine.until(len(rows))
+        window, own = Window("before", 0, len(rows), "", ""), engine.evaluate([entry.expression])[0]
+        for each, values in zip(live, engine.stream(live), strict=True):
             if abs(rank_correlation(own, values, window)) > self.settings.max_redundancy:
                 return f"it says what {each.id} of the library says"
         return ""

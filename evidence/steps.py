@@ -8,14 +8,20 @@ from .complexity import breaches
 from .settings import EvidenceSettings
 from .verdict import Reason
 
+SCREENED = "no value changed when later days were cut off, or replaced, at a few cuts of search"
+
 
 def on_paper(case: Case, settings: EvidenceSettings) -> list[Reason]:
     """Return what the first steps say: parse, causal, complexity."""
+    code = bool(case.expression.code)
     return [
-        Reason("parse", True, "parses, and its units fit"),
+        Reason("parse", True, "is code that can be read" if code else "parses, and its units fit"),
         # Only what the evaluator scored comes here, and it scores nothing that reads a back-adjusted level; a set is
-        # a sum of ranks of such factors. Nothing that parses can read a later day.
-        Reason("causal", True, f"reads the last {case.expression.warmup + 1} days and no later one"),
+        # a sum of ranks of such factors. Nothing that parses can read a later day; code was screened for it, and is
+        # swept before it is looked at.
+        Reason(
+            "causal", True, SCREENED if code else f"reads the last {case.expression.warmup + 1} days and no later one"
+        ),
         _complexity(case, settings),
     ]
 

@@ -25,6 +25,9 @@ from ..ledger import Ledger, Sighting, WindowKey
 from ..ledger.library import Pass
 from ..market import Panel
 from ..market.derive import derivable
+from ..sandbox import Runner
+from .computing import Computing
+from .contained import FOLDER, Contained
 from .entries import BY_HAND, IMPORTED, SHARED, Entry, Terms, entries
 from .errors import PanelDisagrees
 from .exposures import BETA_DAYS, Exposures, measure_exposures
@@ -58,6 +61,7 @@ class Watch:
     panel: Panel
     dataset: str
     settings: EvidenceSettings
+    runner: Runner | None = None
     _labels: dict[tuple[int, str, str], NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     def run(self, revised: str = "") -> list[Sight]:
@@ -85,8 +89,9 @@ class Watch:
     # Reading the panel.
 
     @cached_property
-    def _engine(self) -> Engine:
-        return Engine(self.panel)
+    def _engine(self) -> Computing:
+        contained = Contained(self.panel, self.runner, self.ledger.workspace / FOLDER) if self.runner else None
+        return Computing(Engine(self.panel), contained)
 
     @cached_property
     def _exposures(self) -> Exposures:
@@ -152,7 +157,10 @@ class Watch:
 
     def _daily(self, entry: Entry, terms: Terms, rows: slice) -> dict[str, float | None]:
         """Return the RankIC of some days, as written, None where it is undefined."""
-        values = np.ascontiguousarray(self._engine.evaluate([entry.expression])[0][rows])
+        found = self._engine.sweep(
+            entry.expression, (rows.start, rows.stop)
+        )  # Python code day by day, as it would be held
+        values = np.ascontiguousarray(found.values[rows])
         daily = row_rank_correlation(values, order_rows(np.ascontiguousarray(self._label(terms)[rows])))
         return {str(day): tidy(value) for day, value in zip(self.panel.dates[rows], daily, strict=True)}
 

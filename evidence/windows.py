@@ -56,6 +56,11 @@ class Windows:
     boundaries: Boundaries
     inherited: bool = False
 
+    def edges(self, through: Window, days: int) -> tuple[int, ...]:
+        """Return the rows at which what is computed day by day is cut, up to a window's end; after sealed to the panel's end."""
+        ends = (self.search.stop, self.selection.stop, days)
+        return ends[: 1 + (self.search, self.selection, self.sealed).index(through)]
+
     def key(self, window: Window) -> WindowKey:
         """Return what identifies a window across data sets: its days and its names."""
         edges = self.boundaries

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .buffers import Pool, Scratch, SubtreeCache
+from .errors import NotAFormula
 from .fields import FIELDS, GROUPS
 from .kernels.cells import Array
 from .node import Node
@@ -79,7 +80,7 @@ class Engine:
             If `expressions` is one text.
         PanelLacksField
             If a formula reads a column or grouping that the panel does not have; nothing is computed then.
-        ParseError
+        ParseError, NotAFormula
             If a text is no formula.
         """
         if isinstance(expressions, str):
@@ -151,5 +152,10 @@ class Engine:
 
     def _parsed(self, expression: Expression | str) -> Expression:
         if isinstance(expression, str):
-            return parse(expression, fields={*FIELDS, *self.panel.fields}, groups={*GROUPS, *self.panel.groups})
+            expression = parse(expression, fields={*FIELDS, *self.panel.fields}, groups={*GROUPS, *self.panel.groups})
+        if expression.code:  # its tree is for comparing, and would compute something else
+            raise NotAFormula(
+                "The engine computes formulas; Python code is run by the sandbox alone.", field="expression",
+                hint="From Python: alphaloom.sandbox.Sandbox. By hand: alphaloom factor score FILE.py",
+            )  # fmt: skip
         return expression

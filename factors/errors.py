@@ -4,6 +4,7 @@ AlphaloomError
 └── FactorError                the base of this room
     ├── ParseError             a formula that cannot be read, or whose units or days are wrong; `stage` says which
     ├── UnknownOperator        documentation was asked for an operator that there is not
+    ├── NotAFormula            Python code was given to what computes formulas
     └── PanelLacksField        a formula reads a column or grouping that the panel does not have
 """
 
@@ -37,8 +38,8 @@ class ParseError(FactorError):
     text : str
         The formula.
     stage : str
-        ``parse`` (grammar, names, arguments), ``types`` (units), ``causal`` (reads the future) or ``dialect`` (cannot be
-        carried from one language to the other).
+        ``parse`` (grammar, names, arguments), ``types`` (units), ``causal`` (reads the future), ``dialect`` (cannot be
+        carried from one language to the other) or ``python`` (code that is no factor).
     hint : str
         How to mend it: the signature and an example, or the nearest name.
     """
@@ -88,6 +89,12 @@ class UnknownOperator(FactorError):
     """No operator has this name."""
 
     code = "unknown_operator"
+
+
+class NotAFormula(FactorError):
+    """Python code was given to what computes formulas."""
+
+    code = "not_a_formula"
 
 
 class PanelLacksField(FactorError):

@@ -10,7 +10,7 @@ from .expression import Expression
 from .node import Node, walk
 from .operators import OPERATORS, parameters
 from .parse import parse
-from .render import render_number, render_parameter
+from .render import render, render_number, render_parameter
 
 FIELD_WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -24,6 +24,7 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType(
         "cap": "market value",
     }
 )
+LONGEST_TOLD = 200
 UNITS: Mapping[str, str] = MappingProxyType(
     {"bool": "a condition", "number": "a plain number", "rank": "a rank", "ratio": "a ratio", "return": "a return"}
 )
@@ -43,10 +44,19 @@ def explain(expression: Expression | str) -> str:
         "The cross-sectional rank of the 30-day standard deviation of returns, times -1. It is a rank and needs 31 days."
     """
     known = parse(expression) if isinstance(expression, str) else expression
+    if known.code:
+        return _of_code(known)
     words = in_words(known.root)
     days = "today only" if known.warmup == 0 else f"{known.warmup + 1} days"
     words = re.sub(r"\b1 days\b", "1 day", words)
     return f"{words[0].upper()}{words[1:]}. It is {unit_in_words(known.unit)} and needs {days}."
+
+
+def _of_code(expression: Expression) -> str:
+    """Say of code what it reads, and what it amounts to in the language where that is short."""
+    told = render(expression.root)
+    amounts = f" It amounts to {told}." if "py." not in told and len(told) <= LONGEST_TOLD else ""
+    return f"Python code that reads {', '.join(sorted(expression.fields))}.{amounts}"
 
 
 def unit_in_words(unit: str) -> str:

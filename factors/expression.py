@@ -43,6 +43,11 @@ class Expression:
         The columns and groupings that it reads.
     warnings : tuple of str
         What was changed or is doubtful, for a person.
+    code : str
+        Source of a Python factor, which only the sandbox computes; its trees say what it amounts to, for comparing. Empty
+        for a formula.
+    reads_members : bool
+        Whether the code reads who belongs to the universe.
     """
 
     text: str
@@ -60,3 +65,5 @@ class Expression:
     constants: int
     fields: frozenset[str]
     warnings: tuple[str, ...] = ()
+    code: str = ""
+    reads_members: bool = False

@@ -15,6 +15,7 @@ from .fields import FIELDS, GROUPS
 from .interval import days_read
 from .linear import BadConstant
 from .node import Node, Path, walk
+from .python import is_python, read_python
 from .render import render
 from .syntax import DEEPEST, LONGEST, Syntax, read, too_deep
 from .types import Mismatch, judged
@@ -30,12 +31,12 @@ def parse(
     groups: Collection[str] | None = None,
     dialect: str = "alphaloom",
 ) -> Expression:
-    """Read a formula into an `Expression`.
+    """Read a formula, or the code of a Python factor, into an `Expression`.
 
     Parameters
     ----------
     text : str
-        The formula: ``rank(ts_std(returns, 30)) * -1``.
+        The formula: ``rank(ts_std(returns, 30)) * -1``; or source that defines ``factor(panel)``.
     fields : collection of str, optional
         The columns that may be read; by default the standard ones.
     groups : collection of str, optional
@@ -52,7 +53,7 @@ def parse(
     Raises
     ------
     ParseError
-        With the place, the reason, the stage (``parse``, ``types``, ``causal`` or ``dialect``) and a hint.
+        With the place, the reason, the stage (``parse``, ``types``, ``causal``, ``dialect`` or ``python``) and a hint.
     """
     return _parse(
         text,
@@ -64,6 +65,8 @@ def parse(
 
 @functools.lru_cache(maxsize=8192)
 def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: str) -> Expression:
+    if is_python(text):
+        return read_python(text, fields, groups)
     builder = Builder(text, fields, groups)
     own = dialect == "alphaloom"
     root = _built(builder, read(text) if own else _imported(builder, dialect), dialect)

@@ -51,6 +51,8 @@ def _render(node: Node) -> tuple[str, int]:
     if node.op == "number":
         value = node.value or 0.0
         return render_number(value), ATOM if value >= 0 else SIGNED
+    if node.op not in OPERATORS:  # a step of Python code that the language does not have
+        return f"{node.op}({', '.join(map(render, node.args))})", ATOM
     binding = BINDING.get(node.op, ATOM)
     if binding == ATOM:
         return f"{node.op}({', '.join(_arguments(node))})", ATOM

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 JsonObject: TypeAlias = Mapping[str, Any]
 Stage: TypeAlias = Literal[
-    "parse", "types", "causal", "complexity", "originality", "redundancy", "alignment", "duplicate", "scored"
+    "parse", "types", "python", "causal", "complexity", "originality", "redundancy", "alignment", "duplicate", "scored"
 ]
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...factors import Engine, Expression
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors import Expression
+from ...market import Panel
 from ..evaluator import Evaluator
 from .outcome import RULE
 from .stress import SEED, stress
@@ -23,9 +27,11 @@ def stress_on_search(evaluator: Evaluator, expressions: Sequence[Expression], se
     """
     window = evaluator.windows.search
     panel = evaluator.panel.rows(window.start, window.stop)
-    found = stress(
-        lambda told: Engine(told, cache_bytes=0).evaluate(expressions), panel, evaluator.settings, seed
-    )  # fmt: skip
+
+    def evaluate(told: Panel) -> list[NDArray[np.float32]]:
+        return evaluator.engine.on(told).evaluate_spoiled(expressions)
+
+    found = stress(evaluate, panel, evaluator.settings, seed)
     return {
         "window": {"name": window.name, "first": window.first_day, "last": window.last_day},
         "seed": seed,

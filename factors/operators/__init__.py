@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 
 from ..node import Node
-from ..signature import NAN_NOTES, Operator
+from ..signature import NAN_NOTES, Argument, Operator
 
 
 def _declared() -> Iterator[Operator]:
@@ -34,9 +34,21 @@ def _table() -> Mapping[str, Operator]:
     twice = {one.name for one, other in pairwise(found) if one.name == other.name and one != other}
     if twice:
         raise ValueError(f"two files of `factors/operators` declare {', '.join(sorted(twice))}")
-    return MappingProxyType({operator.name: operator for operator in found})
+    return MappingProxyType(Table({operator.name: operator for operator in found}))
 
 
+class Table(dict[str, Operator]):
+    """The operators by name; a step of Python code (`py.NAME`) that is asked for has no rule of its own, and is not listed."""
+
+    def __missing__(self, name: str) -> Operator:
+        """Return an operator of whose arguments nothing is known but their order."""
+        if not name.startswith("py."):
+            raise KeyError(name)
+        arguments = tuple(Argument(f"x{place}") for place in range(MOST_ARGUMENTS))
+        return Operator(name, "python", arguments, "a step of Python code", "", "", "")
+
+
+MOST_ARGUMENTS = 64
 OPERATORS: Mapping[str, Operator] = _table()
 
 

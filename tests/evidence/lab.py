@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal
+from alphaloom.evidence.computing import Computing
 from alphaloom.evidence.gate import Gate
 from alphaloom.evidence.score import Scorer
 from alphaloom.evidence.settings import WindowSettings
@@ -81,7 +82,7 @@ class Lab:
         cls, ledger: Ledger, run: str, panel: Panel, settings: EvidenceSettings, budget: Budget | None = None
     ) -> Lab:
         set_up = Bench.set_up(panel, ledger, settings, "small")
-        bench = Bench(engine(panel), scorer(panel, settings), set_up.windows, ledger)
+        bench = Bench(Computing(engine(panel)), scorer(panel, settings), set_up.windows, ledger)
         rules = {"evidence": settings.model_dump(mode="json")}
         config: dict[str, Any] = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
         config |= {"sectors": "sector" in panel.groups}

@@ -1,0 +1,135 @@
+"""Values of formulas and Python factors alike: formulas by the engine, Python by the sandbox.
+
+It stands where an engine stands. A formula cannot see the future, and is computed at once. Python code is shown only the
+days that it is asked for on, and what rests on more days than that is computed day by day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import Engine, Expression
+from ..factors.engine import STREAMED
+from ..market import Panel
+from .contained import Contained, Swept
+from .errors import NeedsSandbox, PythonRefused
+
+__all__ = ["Computes", "Computing"]
+
+Values = NDArray[np.float32]
+
+
+class Computes(Protocol):
+    """What gives the values of factors on a panel: an engine, where all are formulas, or a `Computing`."""
+
+    @property
+    def panel(self) -> Panel:
+        """Return the panel that factors are computed on."""
+
+    def evaluate(self, expressions: Sequence[Expression]) -> list[Values]:
+        """Compute factors, one array `[T, N]` for each, in order."""
+
+    def stream(self, expressions: Iterable[Expression]) -> Iterator[Values]:
+        """Compute any number of factors, a few at a time, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Computing:
+    """Computes factors of one panel.
+
+    Attributes
+    ----------
+    engine : Engine
+        Computes formulas.
+    contained : Contained or None
+        Computes Python factors; without it they are refused, and nothing else ever runs them.
+    days : int or None
+        How many days a call of Python code is shown; its values after them are NaN. None: all.
+    """
+
+    engine: Engine
+    contained: Contained | None = None
+    days: int | None = None
+
+    @property
+    def panel(self) -> Panel:
+        """Return the panel that factors are computed on."""
+        return self.engine.panel
+
+    def until(self, days: int) -> Computing:
+        """Return the same with Python code shown only the first days."""
+        return replace(self, days=days)
+
+    def on(self, panel: Panel, cache_bytes: int = 0) -> Computing:
+        """Return the same for another panel."""
+        return Computing(Engine(panel, cache_bytes=cache_bytes), self.contained and self.contained.on(panel))
+
+    def evaluate(self, expressions: Sequence[Expression]) -> list[Values]:
+        """Compute factors, one array `[T, N]` for each, in order; NaN where a value is missing and outside the universe.
+
+        Raises
+        ------
+        PanelLacksField
+            A formula reads a column that the panel does not have.
+        PythonRefused
+            Python code gave no values.
+        NeedsSandbox
+            There is Python code and nothing to contain it.
+        """
+        formulas = iter(self.engine.evaluate([each for each in expressions if not each.code]))
+        return [self._contained(each) if each.code else next(formulas) for each in expressions]
+
+    def evaluate_spoiled(self, expressions: Sequence[Expression]) -> list[Values]:
+        """Compute factors on a panel that may be spoiled: Python code that fails on it says nothing on any day."""
+        formulas = iter(self.engine.evaluate([each for each in expressions if not each.code]))
+        return [self._or_nothing(each) if each.code else next(formulas) for each in expressions]
+
+    def _or_nothing(self, expression: Expression) -> Values:
+        try:
+            return self._contained(expression)
+        except PythonRefused:
+            return np.full(self.panel.universe.shape, np.nan, np.float32)
+
+    def stream(self, expressions: Iterable[Expression], *, together: int = STREAMED) -> Iterator[Values]:
+        """Compute any number of factors, a few at a time, in order; see `Engine.stream`."""
+        waiting = iter(expressions)
+        while group := list(islice(waiting, together)):
+            yield from self.evaluate(group)
+
+    def screen(self, expression: Expression) -> None:
+        """Refuse Python code that sees later days at a few cuts; a formula is proven by its intervals.
+
+        Raises
+        ------
+        PythonRefused
+            At the stage ``causal`` or ``python``.
+        """
+        if expression.code:
+            self._jail().screen(expression, self._days)
+
+    def sweep(self, expression: Expression, edges: Sequence[int]) -> Swept:
+        """Compute a factor up to the last edge with every day's value free of later days; see `Contained.sweep`."""
+        if expression.code:
+            return self._jail().sweep(expression, edges)
+        return Swept(self.engine.evaluate([expression])[0])
+
+    @property
+    def _days(self) -> int:
+        return self.panel.days if self.days is None else self.days
+
+    def _contained(self, expression: Expression) -> Values:
+        return self._jail().values(expression, self._days).copy()
+
+    def _jail(self) -> Contained:
+        if self.contained is None:
+            raise NeedsSandbox(
+                "Python factors need the sandbox, and there is none here.", field="sandbox",
+                hint="Ask what this machine lacks: alphaloom sandbox status. Formulas need none.",
+            )  # fmt: skip
+        return self.contained

@@ -1,0 +1,226 @@
+"""Python factors of one panel, computed in the sandbox: on the days that may be seen, and day by day.
+
+What the code may know is decided here. It is given the columns that it names and no other; of the days only those that
+whoever reads its answer may see, since an error's text is the code's own and could tell of them; and of the names only
+their number, since code that knows a name may know what became of it. Labels never come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import Expression
+from ..factors.python import MEMBERS
+from ..ledger import digest
+from ..market import Panel
+from ..sandbox import Frames, Job, NotCausal, NotDeterministic, Runner, SandboxError, SandboxUnavailable
+from .errors import NeedsSandbox, PythonRefused
+from .segments import Segment, Segments, versions
+
+__all__ = ["FOLDER", "Contained", "Swept"]
+
+Values = NDArray[np.float32]
+FOLDER = "python"
+"""Where a workspace keeps the values of Python factors that were computed day by day."""
+KEPT = 24
+"""Answers of whole calls that are kept in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """Values that were computed day by day, each day by a process that held no later one.
+
+    Attributes
+    ----------
+    values
+        `[T, N]`, NaN outside the universe and after the last day that was asked for.
+    fault
+        Why there are none from some day on, `{stage, message, day}`: the code failed, or saw later days; None if all is well.
+    """
+
+    values: Values
+    fault: dict[str, Any] | None = None
+
+
+class Contained:
+    """Computes Python factors on one panel by way of a runner, never in this process.
+
+    Parameters
+    ----------
+    panel
+        T days by N names.
+    runner
+        The sandbox: each call is a fresh process.
+    folder
+        Where values that were computed day by day are kept; None keeps none.
+    """
+
+    def __init__(self, panel: Panel, runner: Runner, folder: Path | None = None) -> None:
+        self._panel, self._runner = panel, runner
+        self._segments = Segments(folder)
+        self._frames: dict[tuple[frozenset[str], int], Frames] = {}
+        self._kept: dict[tuple[str, int], Values] = {}
+
+    @property
+    def stamp(self) -> str:
+        """Return what must stand beside every value; empty behind a boundary."""
+        return self._runner.stamp
+
+    def on(self, panel: Panel) -> Contained:
+        """Return the same for another panel; nothing of it is kept on the disk."""
+        return Contained(panel, self._runner)
+
+    def values(self, expression: Expression, days: int) -> Values:
+        """Compute a factor by one call that is shown the first days, `[T, N]`, NaN after them and outside the universe.
+
+        Raises
+        ------
+        PythonRefused
+            The code gave no values; the message is the sandbox's.
+        NeedsSandbox
+            This machine cannot contain it.
+        """
+        key = expression.code, days
+        if key not in self._kept:
+            self._kept[key] = self._whole(self._called(expression, days), 0)
+            for old in list(self._kept)[:-KEPT]:
+                del self._kept[old]
+        return self._kept[key]
+
+    def screen(self, expression: Expression, days: int) -> None:
+        """Refuse code that sees later days at a few cuts, or is not the same twice, on the first days.
+
+        Raises
+        ------
+        PythonRefused
+            At the stage ``causal`` or ``python``, with the message of the sandbox.
+        """
+        from ..sandbox.causality import prove
+
+        try:
+            proof = prove(self._runner, expression.code, self._shown(expression, days))
+        except SandboxError as error:
+            raise self._refusal(error) from None
+        if not proof.start_up:  # else the days of the start-up were taken out of them
+            self._kept[expression.code, days] = self._whole(proof.values, 0)
+
+    def sweep(self, expression: Expression, edges: Sequence[int]) -> Swept:
+        """Compute a factor day by day up to the last edge, in parts that end at the edges and are kept.
+
+        The first part must be flawless. A fault in a later one leaves its values out from that day on.
+
+        Raises
+        ------
+        PythonRefused
+            The code fails, or sees later days, before the first edge.
+        """
+        found = Swept(np.full(self._panel.universe.shape, np.nan, np.float32))
+        for start, stop in zip((0, *edges), edges, strict=False):
+            if start < stop:
+                part = self._segment(expression, start, stop)
+                found.values[start:stop] = part.values
+                found = replace(found, fault=found.fault or part.fault)
+        return found
+
+    # One part of the days.
+
+    def _segment(self, expression: Expression, start: int, stop: int) -> Segment:
+        data = self._panel.rows(0, stop).digest
+        key = digest({"code": expression.code, "data": data, "start": start, "stop": stop, "versions": versions()})
+        known = self._segments.read(key, (stop - start, self._panel.names))
+        if known is None:
+            known = self._computed(expression, start, stop)
+            self._segments.write(key, known)
+        return known
+
+    def _computed(self, expression: Expression, start: int, stop: int) -> Segment:
+        """Compute the rows of a part; a fault ends it, unless it is the first part."""
+        values = np.full((stop - start, self._panel.names), np.nan)
+        try:
+            for row, cells in self._day_by_day(expression, start, stop):
+                values[row - start] = cells
+        except SandboxError as error:
+            refusal = self._refusal(error)
+            if not start or not isinstance(refusal, PythonRefused):
+                raise refusal from None
+            fault = {"stage": refusal.stage, "message": refusal.message, "day": str(getattr(error, "day", ""))}
+            return Segment(self._whole(values, start)[start:stop], fault)
+        return Segment(self._whole(values, start)[start:stop], None)
+
+    def _day_by_day(self, expression: Expression, start: int, stop: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        from ..sandbox.causality import prove
+        from ..sandbox.claim import claimed
+        from ..sandbox.meter import Meter
+        from ..sandbox.sweep import day_by_day
+
+        frames = self._shown(expression, stop)
+        if not start:
+            yield from enumerate(prove(self._runner, expression.code, frames, sweep=True).values)
+            return
+        meter = Meter(self._runner)
+        yield from day_by_day(meter, claimed(meter, expression.code, frames), start)
+
+    # What the code is shown, and what it says.
+
+    def _called(self, expression: Expression, days: int) -> NDArray[np.float64]:
+        job = Job(expression.code, self._shown(expression, days))
+        [outcome] = self._runner.run_each([job])
+        if outcome.values is None:
+            raise self._refusal(outcome.error or SandboxError("the call gave neither values nor an error"))
+        return outcome.values
+
+    def _shown(self, expression: Expression, days: int) -> Frames:
+        """Return the first days of the columns that the code can read; names are numbers."""
+        key = expression.fields | _members(expression), days
+        if key not in self._frames:
+            fields = {name: self._column(name)[:days] for name in sorted(key[0])}
+            names = tuple(f"n{place}" for place in range(self._panel.names))
+            self._frames[key] = Frames(fields, self._panel.dates[:days], names)
+            for old in list(self._frames)[:-KEPT]:
+                del self._frames[old]
+        return self._frames[key]
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        panel = self._panel
+        if name in panel.fields:
+            values = panel.fields[name]
+            return np.where(np.isfinite(values), values, np.nan)
+        if name in panel.groups:
+            codes = panel.groups[name].astype(np.float64)
+            return np.broadcast_to(np.where(codes < 0, np.nan, codes), panel.universe.shape)
+        if name == MEMBERS:
+            return panel.universe.astype(np.float64)
+        there = sorted({*panel.fields, *panel.groups})
+        raise PythonRefused(f"the panel has no column {name!r}", field=name, allowed=there)
+
+    def _whole(self, rows: NDArray[np.float64], start: int) -> Values:
+        """Return some rows as float32 in a frame `[T, N]`, NaN elsewhere and outside the universe."""
+        found = np.full(self._panel.universe.shape, np.nan, np.float32)
+        with np.errstate(over="ignore"):
+            found[start : start + len(rows)] = rows
+        found[~np.isfinite(found) | ~self._panel.universe] = np.nan
+        return found
+
+    def _refusal(self, error: SandboxError) -> PythonRefused | NeedsSandbox:
+        """Return what the sandbox said as a refusal of this room, names in the place of numbers."""
+        if isinstance(error, SandboxUnavailable):
+            return NeedsSandbox(error.message, field=error.field, hint=error.hint)
+        message, stage = error.message, "python"
+        if isinstance(error, NotCausal | NotDeterministic):
+            stage = "causal"
+            place = str(getattr(error, "symbol", ""))
+            known = place[1:].isdigit() and int(place[1:]) < self._panel.names
+            message = (
+                message.replace(f"of {place} on", f"of {self._panel.symbols[int(place[1:])]} on") if known else message
+            )
+        return PythonRefused(message, field="factor", hint=error.hint, stage=stage)
+
+
+def _members(expression: Expression) -> frozenset[str]:
+    return frozenset({MEMBERS} if expression.reads_members else ())

@@ -1,0 +1,66 @@
+"""Keep what was computed day by day on the disk: minutes of work, the same for the same code and the same days."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Segment", "Segments", "versions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Rows of a factor `[D, N]` that were computed day by day, and what went wrong in them, if anything did."""
+
+    values: NDArray[np.float32]
+    fault: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments in a folder, each a file that is sealed with the digest of its contents; None keeps nothing."""
+
+    folder: Path | None
+
+    def read(self, key: str, shape: tuple[int, int]) -> Segment | None:
+        """Return what is kept under a key; None where there is nothing, or it is damaged."""
+        try:
+            seal, _, body = self._path(key).read_bytes().partition(b"\n") if self.folder else (b"", b"", b"")
+        except OSError:
+            return None
+        if hashlib.sha256(body).hexdigest().encode() != seal:
+            return None
+        head, _, rows = body.partition(b"\n")
+        return Segment(np.frombuffer(rows, dtype="<f4").reshape(shape), json.loads(head))
+
+    def write(self, key: str, segment: Segment) -> None:
+        """Keep a segment; it is there whole or not at all."""
+        if self.folder is None:
+            return
+        body = json.dumps(segment.fault).encode() + b"\n" + segment.values.astype("<f4").tobytes()
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(f".{os.getpid()}")
+        new.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        new.replace(path)
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{key[:32]}.rows"
+
+
+@functools.cache
+def versions() -> list[str]:
+    """Return what else decides the values: Python, numpy and pandas."""
+    from importlib.metadata import version
+
+    return [sys.version.split()[0], version("numpy"), version("pandas")]

@@ -1,0 +1,321 @@
+"""Follow the expressions of a Python factor: what each stands for, without running any."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from ..node import Node, field_node
+from .idioms import attribute, method
+from .known import CONSTANTS, dotted, of_known, of_vector, unrolled, weighed, worked_out
+from .nodes import Nodes, hole, word
+from .values import (
+    Across,
+    Call,
+    Listed,
+    Literal,
+    Method,
+    Named,
+    Place,
+    Routine,
+    Spans,
+    Value,
+    Vector,
+    Weighted,
+    Whole,
+)
+
+__all__ = ["Expressions", "Names"]
+
+Names = dict[str, Value]
+DEEPEST_CALL = 12
+LONGEST_LIST = 64
+
+
+class Expressions(Nodes):
+    """Reads expressions; how a block of statements is followed is for who comes after."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._around: Names = {name: Named(short) for name, short in GIVEN.items()}
+
+    def _run(self, statements: Sequence[ast.stmt], names: Names) -> Value | None:
+        raise NotImplementedError
+
+    def _bind(self, target: ast.expr, value: Value, names: Names) -> None:
+        raise NotImplementedError
+
+    def _value(self, node: ast.expr | None, names: Names) -> Value:
+        """Return what an expression stands for."""
+        self._step()
+        if node is None:
+            return Literal(None)
+        return EXPRESSIONS.get(type(node), Expressions._strange)(self, node, names)
+
+    def _strange(self, node: ast.expr, names: Names) -> Value:
+        """Draw an expression that has no rule with what stands in it."""
+        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+        return self.make(f"py.{type(node).__name__.lower()}", *(self._value(each, names) for each in inner))
+
+    def _constant(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.Constant)
+        return Literal(node.value)
+
+    def _name(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.Name)
+        found = names.get(node.id)
+        return found if found is not None else self._around.get(node.id) or Named(node.id)
+
+    def _members(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.List | ast.Tuple | ast.Set)
+        return Listed(tuple(self._value(each, names) for each in node.elts))
+
+    def _binary(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.BinOp)
+        return self._joined(node.op, self._value(node.left, names), self._value(node.right, names))
+
+    def _joined(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """Return an arithmetic step; on known numbers and texts it is worked out."""
+        if isinstance(left, Literal) and isinstance(right, Literal):
+            known = worked_out(op, left.value, right.value)
+            if known is not None:
+                return known
+        weights = weighed(op, left, right)
+        if weights is not None:
+            return weights
+        if isinstance(left, Listed) and isinstance(right, Listed) and isinstance(op, ast.Add):
+            whole = (*left.items, *right.items)
+            return Listed(whole) if len(whole) <= LONGEST_LIST else self.make("add", left, right)
+        return self.make(BINARY.get(type(op), f"py.{type(op).__name__.lower()}"), left, right)
+
+    def _unary(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.UnaryOp)
+        value = self._value(node.operand, names)
+        if isinstance(node.op, ast.UAdd):
+            return value
+        if isinstance(value, Literal) and isinstance(value.value, int | float):
+            return Literal(-value.value if isinstance(node.op, ast.USub) else not value.value)
+        return self.make("neg" if isinstance(node.op, ast.USub) else "not", value)
+
+    def _compare(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.Compare)
+        parts = [self._value(each, names) for each in (node.left, *node.comparators)]
+        steps = [
+            self.make(COMPARED.get(type(op), f"py.{type(op).__name__.lower()}"), left, right)
+            for op, left, right in zip(node.ops, parts[:-1], parts[1:], strict=True)
+        ]
+        return steps[0] if len(steps) == 1 else self.make("and", *steps)
+
+    def _boolean(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.BoolOp)
+        parts = [self._value(each, names) for each in node.values]
+        return self.make("and" if isinstance(node.op, ast.And) else "or", *parts)
+
+    def _conditional(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.IfExp)
+        test = self._value(node.test, names)
+        if isinstance(test, Literal):
+            return self._value(node.body if test.value else node.orelse, names)
+        return self._choice(test, self._value(node.body, names), self._value(node.orelse, names))
+
+    def _choice(self, test: Value, yes: Value, no: Value) -> Value:
+        return yes if yes == no else self.make("where", test, yes, no)
+
+    def _function(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.Lambda)
+        return Routine(node.args, (ast.Return(value=node.body),), names)
+
+    def _attribute(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.Attribute)
+        owner = self._value(node.value, names)
+        if isinstance(owner, Named):
+            return CONSTANTS.get(node.attr) or Named(f"{owner.name}.{node.attr}")
+        if node.attr in ("iloc", "loc", "at", "iat"):
+            return Place(owner)
+        found = attribute(owner, node.attr, self) if not isinstance(owner, Whole) else None
+        return found if found is not None else Method(owner, node.attr)
+
+    def _item(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.Subscript)
+        owner, place = self._value(node.value, names), self._value(node.slice, names)
+        if isinstance(owner, Whole):
+            return self._column(place)
+        known = place.value if isinstance(place, Literal) else None
+        if isinstance(owner, Listed) and isinstance(known, int) and -len(owner.items) <= known < len(owner.items):
+            return owner.items[known]
+        owner = owner.owner if isinstance(owner, Place) else owner
+        if isinstance(owner, Vector) and isinstance(node.slice, ast.Slice) and ast.unparse(node.slice) == "::-1":
+            return Vector(owner.numbers[::-1])
+        if isinstance(owner, Spans) and known in (0, -1):
+            return self._end(owner, known == -1)
+        if isinstance(owner, Node) and owner.op == "ts_rank" and known == -1:  # the last of a window's ranks
+            return owner
+        return self.make("py.item", owner, place)
+
+    def _end(self, spans: Spans, last: bool) -> Value:
+        """Return the first or last value of each window."""
+        if spans.kind == "ranked" and last:
+            return self.make("ts_rank", spans.x, window=spans.window)
+        if last:
+            return spans.x
+        return self.make("delay", spans.x, window=max(spans.window - 1, 1))
+
+    def _column(self, place: Value) -> Value:
+        if isinstance(place, Literal) and isinstance(place.value, str):
+            self.fields.add(place.value)
+            return field_node(word(place.value))
+        if isinstance(place, Listed) and place.items:
+            return self.make("py.list", *(self._column(each) for each in place.items))
+        self.reads_all = True
+        return self.make("py.column", place)
+
+    def _slice(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.Slice)
+        ends = [self._value(each, names) for each in (node.lower, node.upper, node.step) if each is not None]
+        kinds = "".join("01"[each is not None] for each in (node.lower, node.upper, node.step))
+        return self.make(f"py.slice{kinds}", *ends)
+
+    def _comprehension(self, node: ast.expr, names: Names) -> Value:
+        """Follow a list that is written as a loop over a known one."""
+        assert isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp)
+        first = node.generators[0]
+        over = self._value(first.iter, names)
+        side = dict(names)
+        if len(node.generators) == 1 and (items := unrolled(over)) is not None and not first.ifs:
+            found = []
+            for item in items:
+                self._bind(first.target, item, side)
+                found.append(self._value(node.elt, side))
+            return Listed(tuple(found))
+        for each in node.generators:
+            self._bind(each.target, self.make("py.item", self._value(each.iter, side), hole("turn")), side)
+        tests = [self._value(test, side) for each in node.generators for test in each.ifs]
+        return self.make("py.comprehension", over, self._value(node.elt, side), *tests)
+
+    # Calls.
+
+    def _call(self, node: ast.expr, names: Names) -> Value:
+        assert isinstance(node, ast.Call)
+        called = self._value(node.func, names)
+        args = tuple(self._value(each, names) for each in node.args)
+        named = {each.arg or "more": self._value(each.value, names) for each in node.keywords}
+        if isinstance(called, Routine):
+            return self._inside(called, args, named)
+        if isinstance(called, Named):
+            return self._given(called.name, args, named)
+        if isinstance(called, Method):
+            return self._method(Call(called.name, called.owner, args, named))
+        return self._own_step("call", (called, *args), named)
+
+    def _method(self, given: Call) -> Value:
+        if isinstance(given.owner, Whole):
+            return self._column(given.args[0]) if given.name == "get" and given.args else self._other(given.owner)
+        if isinstance(given.owner, Vector) and (known := of_vector(given.name, given.owner)) is not None:
+            return known
+        if isinstance(given.owner, Weighted) and given.name in ("sum", "nansum"):
+            return dotted(given.owner, self.make) or self.node(given.owner)
+        if given.name == "dot" and given.args:
+            return self._dot(given.owner, given.args[0])
+        if given.name in ("apply", "transform", "agg", "aggregate", "pipe", "map", "applymap"):
+            return self._applied(given)
+        found = method(given, self)
+        return found if found is not None else self._own_step(given.name, (given.owner, *given.args), given.named)
+
+    def _dot(self, left: Value, right: Value) -> Value:
+        found = weighed(ast.Mult(), left, right)
+        if isinstance(found, Weighted):
+            return dotted(found, self.make) or self.node(found)
+        return self.make("py.dot", left, right)
+
+    def _own_step(self, name: str, args: Sequence[Value], named: Mapping[str, Value]) -> Node:
+        """Draw a step that the language does not have; keyword arguments in the order of their names."""
+        more = [named[key] for key in sorted(named) if key not in PASSED_OVER]
+        return self.make(f"py.{word(name)}", *args, *more)
+
+    def _applied(self, given: Call) -> Value:
+        """Follow a function that is applied to windows, to one day's names, or to one name's days."""
+        function = given.given("func", 0) or Literal(None)
+        rest = given.args[1:]
+        owner: Value = given.owner
+        if given.is_across and not isinstance(owner, Spans):
+            owner = Across(self.node(owner))
+        if isinstance(function, Routine):
+            found = self._inside(function, (owner, *rest), {})
+        elif isinstance(function, Named):
+            found = self._given(function.name, (owner, *rest), {})
+        elif isinstance(function, Literal) and isinstance(function.value, str):
+            found = self._method(Call(function.value, owner, rest, {}))
+        else:
+            found = self.make("py.apply", owner, function)
+        return found
+
+    def _given(self, name: str, args: tuple[Value, ...], named: Mapping[str, Value]) -> Value:
+        """Follow a function of numpy, pandas or Python itself."""
+        short = name.rpartition(".")[2]
+        found = of_known(short, args, self.make) if not named else None
+        if found is not None:
+            return found
+        if args and isinstance(args[0], Spans) and short in ("Series", "DataFrame", "array", "asarray"):
+            return args[0]
+        if short in ("dot", "inner", "average") and len(args) == 2 and not named:
+            return self._dot(*args)
+        if short in ("sum", "nansum") and args and isinstance(args[0], Weighted | Vector):
+            return self._method(Call(short.removeprefix("nan"), args[0]))
+        if short == "where" and len(args) == 3:
+            return self.make("where", *args)
+        if args and not isinstance(args[0], Literal | Listed | Whole | Named):
+            given = Call(short, args[0], args[1:], named)
+            if isinstance(args[0], Spans) and short == "rankdata":
+                return Spans("ranked", args[0].x, args[0].window)
+            known = method(given, self)
+            if known is not None:
+                return known
+        return self._own_step(short, args, named)
+
+    def _inside(self, routine: Routine, args: Sequence[Value], named: Mapping[str, Value]) -> Value:
+        """Follow a function of the code with its arguments in place."""
+        if self._depth >= DEEPEST_CALL:
+            return self.make("py.call", *args)
+        takes = [each.arg for each in (*routine.takes.posonlyargs, *routine.takes.args, *routine.takes.kwonlyargs)]
+        names = dict(routine.around)
+        ordinary = [*routine.takes.posonlyargs, *routine.takes.args]
+        for each, default in zip(reversed(ordinary), reversed(routine.takes.defaults), strict=False):
+            names[each.arg] = self._value(default, dict(routine.around))
+        for each, value in zip(routine.takes.kwonlyargs, routine.takes.kw_defaults, strict=True):
+            names[each.arg] = self._value(value, dict(routine.around))
+        unset = {each: hole(str(at)) for at, each in enumerate(takes) if each not in names or at < len(args)}
+        names |= (
+            unset | dict(zip(takes, args, strict=False)) | {key: each for key, each in named.items() if key in takes}
+        )
+        self._depth += 1
+        try:
+            return self._run(routine.body, names) or Literal(None)
+        finally:
+            self._depth -= 1
+
+
+GIVEN: Mapping[str, str] = MappingProxyType({"np": "np", "numpy": "np", "pd": "pd", "pandas": "pd"})
+PASSED_OVER = frozenset({"min_periods", "axis", "raw", "engine", "adjust", "ignore_na", "method", "pct", "na_option",
+                         "ddof", "out", "dtype", "inplace", "index", "columns", "copy", "skipna", "numeric_only"})  # fmt: skip
+MASKS = frozenset({"and", "eq", "ge", "gt", "is_missing", "le", "lt", "ne", "not", "or"})
+BINARY: Mapping[type[ast.operator], str] = MappingProxyType(
+    {
+        ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "power", ast.BitAnd: "and",
+        ast.BitOr: "or",
+    }
+)  # fmt: skip
+COMPARED: Mapping[type[ast.cmpop], str] = MappingProxyType(
+    {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+)
+EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, ast.expr, Names], Value]] = MappingProxyType(
+    {
+        ast.Constant: Expressions._constant, ast.Name: Expressions._name, ast.List: Expressions._members, ast.Tuple: Expressions._members,
+        ast.Set: Expressions._members, ast.BinOp: Expressions._binary, ast.UnaryOp: Expressions._unary, ast.Compare: Expressions._compare,
+        ast.BoolOp: Expressions._boolean, ast.IfExp: Expressions._conditional, ast.Lambda: Expressions._function,
+        ast.Attribute: Expressions._attribute, ast.Subscript: Expressions._item, ast.Slice: Expressions._slice,
+        ast.ListComp: Expressions._comprehension, ast.GeneratorExp: Expressions._comprehension,
+        ast.SetComp: Expressions._comprehension, ast.Call: Expressions._call,
+    }
+)  # fmt: skip

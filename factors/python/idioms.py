@@ -1,0 +1,280 @@
+"""What numpy and pandas call the operators of the language.
+
+The mapping is for likeness alone, so it is generous: options that hardly change the order of names (`min_periods`,
+`adjust`, `method`) are passed over, and steps that only change the container (`.values`, `pd.DataFrame(...)`) vanish.
+What has no operator stays a step of its own kind, `py.NAME`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from ..node import Node, number
+from .values import Across, Call, Flipped, Literal, Spans, Value
+
+__all__ = ["Make", "attribute", "method"]
+
+LONGEST_WINDOW = 5000
+
+
+class Make(Protocol):
+    """Makes nodes that stay within bounds."""
+
+    def node(self, value: Value) -> Node:
+        """Return a value as a tree."""
+
+    def make(self, op: str, *args: Value, **params: float) -> Node:
+        """Return an operator on some values."""
+
+
+Rule = Callable[[Call, Make], Value | None]
+
+SAME = frozenset(
+    {"array", "asarray", "ascontiguousarray", "astype", "convert_dtypes", "copy", "DataFrame", "droplevel", "dropna",
+     "float", "float64", "infer_objects", "int", "nan_to_num_", "reindex", "reindex_like", "rename", "rename_axis",
+     "replace", "reset_index", "Series", "set_axis", "set_flags", "sort_index", "squeeze", "to_frame", "to_numpy",
+     "tz_localize", "values"}
+)  # fmt: skip
+"""Steps that change the container of a value and hardly the value."""
+
+EACH: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: name for name in ("abs", "log", "exp", "sqrt", "sign", "tanh", "arctan", "floor", "ceil", "square")},
+        "absolute": "abs", "fabs": "abs", "negative": "neg", "neg": "neg", "isna": "is_missing", "isnull": "is_missing",
+        "isnan": "is_missing", "invert": "not", "logical_not": "not",
+    }
+)  # fmt: skip
+"""Functions of single cells."""
+
+PAIRS: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: name for name in ("add", "sub", "mul", "div", "gt", "lt", "ge", "le", "eq", "ne")},
+        "subtract": "sub", "multiply": "mul", "divide": "div", "truediv": "div", "true_divide": "div", "pow": "power",
+        "power": "power", "float_power": "power", "radd": "add", "rmul": "mul", "maximum": "max", "fmax": "max",
+        "minimum": "min", "fmin": "min", "greater": "gt", "less": "lt", "greater_equal": "ge", "less_equal": "le",
+        "equal": "eq", "not_equal": "ne", "logical_and": "and", "logical_or": "or", "combine_first": "coalesce",
+    }
+)  # fmt: skip
+SWAPPED: Mapping[str, str] = MappingProxyType({"rsub": "sub", "rdiv": "div", "rtruediv": "div", "rpow": "power"})
+
+ACROSS: Mapping[str, str] = MappingProxyType(
+    {
+        "mean": "mean_across", "nanmean": "mean_across", "sum": "sum_across", "nansum": "sum_across",
+        "std": "std_across", "nanstd": "std_across", "median": "median_across", "nanmedian": "median_across",
+        "count": "count_across",
+    }
+)  # fmt: skip
+"""What reduces a day's names to one number."""
+
+SPANS: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: f"ts_{name}" for name in ("mean", "sum", "std", "var", "min", "max", "median", "skew", "kurt")},
+        **{name: f"ts_{name}" for name in ("corr", "cov", "rank", "argmax", "argmin", "quantile", "count")},
+        "prod": "ts_product", "nanmean": "ts_mean", "nansum": "ts_sum", "nanstd": "ts_std", "amax": "ts_max",
+        "amin": "ts_min", "nanmax": "ts_max", "nanmin": "ts_min", "idxmax": "ts_argmax", "idxmin": "ts_argmin",
+        "nanmedian": "ts_median", "nanvar": "ts_var", "rankdata": "ts_rank", "nanargmax": "ts_argmax",
+        "nanargmin": "ts_argmin", "product": "ts_product",
+    }
+)  # fmt: skip
+"""What reduces a window to one number."""
+
+
+def method(given: Call, make: Make) -> Value | None:
+    """Return what a method, or a function of numpy on its first argument, gives; None where the language has no such step."""
+    owner = given.owner
+    if isinstance(owner, Spans):
+        return _of_spans(given, owner, make)
+    if isinstance(owner, Flipped):
+        return _of_flipped(given, owner, make)
+    if given.name in SAME:
+        return owner
+    found = RULES.get(given.name)
+    if found is not None:
+        return found(given, make)
+    if given.name in EACH:
+        return make.make(EACH[given.name], owner)
+    return _pair(given, make) if given.name in PAIRS or given.name in SWAPPED else _reduced(given, make)
+
+
+def attribute(owner: Value, name: str, make: Make) -> Value | None:
+    """Return what an attribute stands for; None where it is a method, or unknown."""
+    if name in ("values", "array", "real"):
+        return owner
+    if name == "T":
+        return owner.x if isinstance(owner, Flipped) else Flipped(make.node(owner))
+    return None
+
+
+def _pair(given: Call, make: Make) -> Value | None:
+    other = given.given("other", 0)
+    if other is None:
+        return None
+    if given.name in SWAPPED:
+        return make.make(SWAPPED[given.name], other, given.owner)
+    return make.make(PAIRS[given.name], given.owner, other)
+
+
+def _reduced(given: Call, make: Make) -> Value | None:
+    """Reduce over the names of a day; over all days it is a step that the language does not have."""
+    if given.is_across and given.name in ACROSS:
+        return make.make(ACROSS[given.name], given.owner)
+    if given.name in (*ACROSS, "min", "max", "var", "prod", "quantile"):
+        return make.make(f"py.{given.name}_{'across' if given.is_across else 'all'}", given.owner, *given.args)
+    return None
+
+
+def _windowed(op: str, given: Call, make: Make, name: str, default: float | None = None) -> Value | None:
+    """Return an operator that looks back by a known number of days."""
+    days = given.number(name, 0, default)
+    if days is None or given.is_across or days != int(days) or abs(days) > LONGEST_WINDOW:
+        return None
+    if days < 0:
+        return make.make("py.lead", given.owner, Literal(-days))
+    return make.make(op, given.owner, window=days) if days else given.owner
+
+
+def _rank(given: Call, make: Make) -> Value:
+    ascending = given.named.get("ascending")
+    down = isinstance(ascending, Literal) and ascending.value is False
+    across = given.is_across or given.name == "rankdata"
+    found = make.make("rank" if across else "py.rank_all", given.owner)
+    return make.make("neg", found) if down else found
+
+
+def _rolling(given: Call, make: Make) -> Value | None:
+    days = given.number("window", 0)
+    known = days is not None and days == int(days) and 0 < days <= LONGEST_WINDOW
+    centred = given.named.get("center")
+    if not known or (isinstance(centred, Literal) and centred.value):
+        return None
+    return Spans("rolling", make.node(given.owner), int(days or 0))
+
+
+def _ewm(given: Call, make: Make) -> Value | None:
+    """Read the span of fading weights, however they were given."""
+    span, alpha = given.number("span", -1), given.number("alpha", -1)
+    com, half = given.number("com", 0), given.number("halflife", -1)
+    if com is not None:
+        alpha = 1.0 / (1.0 + com) if com > -1 else None
+    if half:
+        alpha = 1.0 - math.exp(-math.log(2.0) / half)
+    if alpha is not None and 0 < alpha <= 1:
+        span = 2.0 / alpha - 1.0
+    if span is None or not 1 <= span <= LONGEST_WINDOW:
+        return None
+    return Spans("ewm", make.node(given.owner), round(span))
+
+
+def _clip(given: Call, make: Make) -> Value:
+    low, high = (given.given(name, place) for place, name in enumerate(("lower", "upper")))
+    found: Value = given.owner
+    for op, bound in (("max", low), ("min", high)):
+        if bound is not None and bound != Literal(None):
+            found = make.make(op, found, bound)
+    return found
+
+
+def _where(given: Call, make: Make) -> Value:
+    """Read ``x.where(condition, other)``; one that only takes infinities or gaps out says nothing."""
+    condition = given.given("cond", 0) or Literal(True)
+    other = given.given("other", 1)
+    if other is None and _tells_gaps(make.node(condition)):
+        return given.owner
+    kept: tuple[Value, Value] = (given.owner, Literal(math.nan) if other is None else other)
+    return make.make("where", condition, *(kept if given.name == "where" else kept[::-1]))
+
+
+def _tells_gaps(condition: Node) -> bool:
+    """Tell whether a condition is about gaps and infinities alone, or about what is not zero, which ratios need."""
+    if condition.op == "not":
+        return _tells_gaps(condition.args[0])
+    if condition.op in ("and", "or"):
+        return all(map(_tells_gaps, condition.args))
+    return condition.op in ("is_missing", "py.isfinite", "py.isinf") or (
+        condition.op in ("ne", "eq") and number(0) in condition.args
+    )
+
+
+def _fill(given: Call, make: Make) -> Value | None:
+    value = given.given("value", 0)
+    return None if value is None else make.make("where", make.make("is_missing", given.owner), value, given.owner)
+
+
+def _log1p(given: Call, make: Make) -> Value:
+    return make.make("log", make.make("add", given.owner, Literal(1)))
+
+
+def _filled(given: Call, make: Make) -> Value:
+    return make.make("where", make.make("is_missing", given.owner), Literal(0), given.owner)
+
+
+def _present(given: Call, make: Make) -> Value:
+    return make.make("not", make.make("is_missing", given.owner))
+
+
+def _between(given: Call, make: Make) -> Value | None:
+    if len(given.args) < 2:
+        return None
+    low, high = (make.make(op, given.owner, bound) for op, bound in zip(("ge", "le"), given.args, strict=False))
+    return make.make("and", low, high)
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "shift": lambda given, make: _windowed("delay", given, make, "periods", 1),
+        "diff": lambda given, make: _windowed("delta", given, make, "periods", 1),
+        "pct_change": lambda given, make: _windowed("ts_returns", given, make, "periods", 1),
+        "rank": _rank,
+        "rankdata": _rank,
+        "rolling": _rolling,
+        "ewm": _ewm,
+        "expanding": lambda given, make: Spans("expanding", make.node(given.owner), 0),
+        "clip": _clip,
+        "where": _where,
+        "mask": _where,
+        "fillna": _fill,
+        "nan_to_num": _filled,
+        "log1p": _log1p,
+        "notna": _present,
+        "notnull": _present,
+        "between": _between,
+    }
+)
+
+
+# Windows.
+
+
+def _of_spans(given: Call, spans: Spans, make: Make) -> Value | None:
+    """Reduce each window to a number."""
+    if spans.kind == "ranked":
+        return None
+    if spans.kind == "ewm":
+        return make.make("ema", spans.x, window=spans.window) if given.name == "mean" else None
+    op = SPANS.get(given.name)
+    if op is None or spans.kind != "rolling":
+        return None
+    if op == "ts_rank" and given.name == "rank" and isinstance(given.owner, Spans) and "axis" not in given.named:
+        return make.make("ts_rank", spans.x, window=spans.window)
+    if op in ("ts_corr", "ts_cov"):
+        other = given.given("other", 0)
+        return None if other is None else make.make(op, spans.x, other, window=spans.window)
+    if op == "ts_quantile":
+        share = given.number("q", 0, given.number("quantile", 0))
+        return None if share is None else make.make(op, spans.x, window=spans.window, q=share)
+    return make.make(op, spans.x, window=spans.window)
+
+
+def _of_flipped(given: Call, owner: Flipped, make: Make) -> Value | None:
+    """Take a step on a frame that lies on its side: over its rows is over the names of a day."""
+    axis = given.named.get("axis")
+    sideways = isinstance(axis, Literal) and axis.value in (1, "columns")
+    named = {name: value for name, value in given.named.items() if name != "axis"}
+    turned: Value = owner.x if sideways else Across(owner.x)
+    found = method(Call(given.name, turned, given.args, named), make)
+    if found is None:
+        return None
+    return Flipped(make.node(found))

@@ -1,0 +1,180 @@
+"""Work out what is known of a Python factor while it is read: arithmetic on numbers, short ranges, sums of lists."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from ..node import Node
+from .values import Listed, Literal, Spans, Value, Vector, Weighted
+
+__all__ = ["CONSTANTS", "dotted", "of_known", "of_vector", "unrolled", "weighed", "worked_out"]
+
+LONGEST_UNROLLED = 24
+LONGEST_VECTOR = 512
+LARGEST = 1e15
+LONGEST_TEXT = 200
+MOST_POWER = 64.0
+
+CONSTANTS: Mapping[str, Value] = MappingProxyType(
+    {
+        "nan": Literal(math.nan), "NaN": Literal(math.nan), "inf": Literal(math.inf), "pi": Literal(math.pi),
+        "e": Literal(math.e), "NA": Literal(None), "newaxis": Literal(None),
+    }
+)  # fmt: skip
+
+Number = int | float
+ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = MappingProxyType(
+    {
+        ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+        ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+        ast.Pow: lambda x, y: float(x) ** y if abs(y) <= MOST_POWER else math.inf,
+    }
+)  # fmt: skip
+
+
+def worked_out(op: ast.operator, left: object, right: object) -> Literal | None:
+    """Return arithmetic on two known values; None where it cannot be worked out."""
+    if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Add):
+        return Literal((left + right)[:LONGEST_TEXT])
+    step = ARITHMETIC.get(type(op))
+    if step is None or not isinstance(left, int | float) or not isinstance(right, int | float):
+        return None
+    if max(abs(left), abs(right)) > LARGEST:
+        return None
+    try:
+        value = step(left, right)
+    except (ArithmeticError, ValueError):
+        return None
+    return Literal(value) if isinstance(value, int | float) else None
+
+
+def weighed(op: ast.operator, left: Value, right: Value) -> Value | None:
+    """Return arithmetic on known arrays: with a number or one another, or the weights of a window."""
+    if isinstance(left, Spans) and isinstance(right, Vector) and isinstance(op, ast.Mult):
+        return Weighted(left, right)
+    if isinstance(left, Vector) and isinstance(right, Spans) and isinstance(op, ast.Mult):
+        return Weighted(right, left)
+    numbers = [_numbers_of(each) for each in (left, right)]
+    if Vector not in (type(left), type(right)) or None in numbers:
+        return None
+    one, other = (each or () for each in numbers)
+    count = max(len(one), len(other))
+    if not {len(one), len(other)} <= {1, count}:
+        return None
+    pairs = [(one[at % len(one)], other[at % len(other)]) for at in range(count)]
+    found = [worked_out(op, x, y) for x, y in pairs]
+    return Vector(tuple(float(str(each.value)) for each in found if each)) if all(found) else None
+
+
+def _numbers_of(value: Value) -> tuple[float, ...] | None:
+    """Return the numbers of a known array, or a known number."""
+    if isinstance(value, Vector):
+        return value.numbers
+    known = value.value if isinstance(value, Literal) else None
+    return (float(known),) if isinstance(known, int | float) else None
+
+
+def dotted(weighted: Weighted, make: Callable[..., Node]) -> Node | None:
+    """Return the sum of a weighted window: weights that rise evenly from the oldest fade linearly, equal ones are a mean."""
+    weights, spans = weighted.weights.numbers, weighted.spans
+    first, total = weights[0] if weights else 0.0, sum(weights)
+    if spans.kind != "rolling" or len(weights) != spans.window or not total or not first:
+        return None
+    if all(math.isclose(each, first * (at + 1), rel_tol=1e-6) for at, each in enumerate(weights)):
+        return make("mul", Literal(total), make("decay_linear", spans.x, window=spans.window))
+    if all(math.isclose(each, first, rel_tol=1e-6) for each in weights):
+        return make("mul", Literal(total), make("ts_mean", spans.x, window=spans.window))
+    return None
+
+
+def of_vector(name: str, vector: Vector) -> Value | None:
+    """Return a method of a known array that gives a number."""
+    numbers = vector.numbers
+    if name in ("sum", "mean") and numbers:
+        return Literal(sum(numbers) / (len(numbers) if name == "mean" else 1))
+    return vector if name in ("copy", "astype", "reshape", "flatten", "ravel") else None
+
+
+def _vector(name: str, args: Sequence[Value]) -> Value | None:
+    """Return an array that a function of numpy makes of known numbers."""
+    items = unrolled(args[0]) if args else None
+    if name in ("array", "asarray") and items:
+        known = [each.value for each in items if isinstance(each, Literal) and isinstance(each.value, int | float)]
+        return Vector(tuple(map(float, known))) if len(known) == len(items) else None
+    numbers = [each.value for each in args if isinstance(each, Literal) and isinstance(each.value, int | float)]
+    if len(numbers) != len(args) or not numbers or max(map(abs, numbers)) > LONGEST_VECTOR:
+        return None
+    if name == "ones":
+        return Vector((1.0,) * int(numbers[0]))
+    if name != "arange" or not all(each == int(each) for each in numbers) or 0 in numbers[2:]:
+        return None
+    found = range(*map(int, numbers))
+    return Vector(tuple(map(float, found))) if len(found) else None
+
+
+def unrolled(value: Value) -> Sequence[Value] | None:
+    """Return the members of a list that is known and short; None for any other value."""
+    if isinstance(value, Listed) and len(value.items) <= LONGEST_UNROLLED:
+        return value.items
+    return None
+
+
+def of_known(name: str, args: Sequence[Value], make: Callable[..., Node]) -> Value | None:
+    """Return what a function of Python itself gives for arguments that are known; None where they are not."""
+    if name == "range":
+        return _range(args)
+    if name in ("array", "asarray", "arange", "ones") and (vector := _vector(name, args)) is not None:
+        return vector
+    if name in ("max", "min", "maximum", "minimum") and len(args) > 1:
+        return _extreme(name[:3], args, make)
+    items = unrolled(args[0]) if args else None
+    if items is None:
+        return _of_number(name, args)
+    if name == "sum" and items and len(args) == 1:
+        return items[0] if len(items) == 1 else make("add", *items)
+    if name == "enumerate":
+        return Listed(tuple(Listed((Literal(at), each)) for at, each in enumerate(items)))
+    if name == "zip" and all(unrolled(each) is not None for each in args):
+        rows = zip(*(unrolled(each) or () for each in args), strict=False)
+        return Listed(tuple(Listed(tuple(row)) for row in rows))
+    if name == "len":
+        return Literal(len(items))
+    return Listed(tuple(items)) if name in ("list", "tuple", "set", "iter") else None
+
+
+def _range(args: Sequence[Value]) -> Value | None:
+    numbers = [each.value for each in args if isinstance(each, Literal) and type(each.value) is int]
+    if len(numbers) != len(args) or not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[2] == 0):
+        return None
+    found = range(*numbers)
+    return Listed(tuple(map(Literal, found))) if len(found) <= LONGEST_UNROLLED else None
+
+
+def _extreme(op: str, args: Sequence[Value], make: Callable[..., Node]) -> Value:
+    known = [each.value for each in args if isinstance(each, Literal) and isinstance(each.value, int | float)]
+    if len(known) == len(args):
+        return Literal(max(known) if op == "max" else min(known))
+    return make(op, *args)
+
+
+def _of_number(name: str, args: Sequence[Value]) -> Value | None:
+    """Return a function of one known number."""
+    value = args[0].value if len(args) == 1 and isinstance(args[0], Literal) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or name not in NUMBERS:
+        return None
+    try:
+        return Literal(NUMBERS[name](value))
+    except (ArithmeticError, ValueError):
+        return None
+
+
+NUMBERS: Mapping[str, Callable[[Number], Number]] = MappingProxyType(
+    {
+        "int": int, "float": float, "abs": abs, "round": round, "sqrt": math.sqrt, "log": math.log, "exp": math.exp,
+        "float64": float, "floor": math.floor, "ceil": math.ceil,
+    }
+)  # fmt: skip

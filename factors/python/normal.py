@@ -1,0 +1,314 @@
+"""Bring Python factors that differ in spelling alone to one syntax tree; its hash is the id of the factor.
+
+Every step keeps the values to the last bit: names of arguments, variables and own functions are numbered in the order in which they
+appear, docstrings and annotations go, numbers are worked out, the arguments of a sum or product of frames are sorted,
+`a > b` is written `b < a`, and what cannot run or is never read is dropped. Where a step might change a value it is not
+taken: two spellings of one factor may then have two ids, two factors never have one.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import operator
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from .source import FACTOR
+
+__all__ = ["fingerprint", "normalised", "written"]
+
+LOOKS_AT_NAMES = frozenset({"eval", "exec", "globals", "locals", "vars", "dir", "getattr", "setattr", "__import__"})
+"""What finds a variable by its name: code that has one keeps its names."""
+LARGEST = 10**12
+MOST_PASSES = 8
+
+
+def normalised(tree: ast.Module) -> ast.Module:
+    """Return the tree in normal form; it may be unparsed and read again, and has the same normal form then."""
+    plain, before = copy.deepcopy(tree), ""
+    for _ in range(MOST_PASSES):  # what one pass drops or moves may leave something to the next
+        plain = _passed(plain)
+        now = written(plain)
+        if now == before:
+            break
+        before = now
+    return plain
+
+
+def _passed(tree: ast.Module) -> ast.Module:
+    plain = _Unread.dropped(_Stripped().visit(tree))
+    if not any(isinstance(each, ast.ClassDef) for each in ast.walk(plain)) and not _names_read(plain) & LOOKS_AT_NAMES:
+        _rename(plain)
+    found: ast.Module = ast.fix_missing_locations(_Sorted().visit(plain))
+    return found
+
+
+def _names_read(tree: ast.AST) -> frozenset[str]:
+    names = (each for each in ast.walk(tree) if isinstance(each, ast.Name))
+    return frozenset(each.id for each in names if isinstance(each.ctx, ast.Load))
+
+
+def fingerprint(tree: ast.Module) -> str:
+    """Return the SHA-256 of a normal form, in hexadecimal: equal in every version of Python."""
+    return hashlib.sha256(f"python factor 1\n{written(tree)}".encode()).hexdigest()
+
+
+SILENT = frozenset({"ctx", "kind", "type_comment", "type_ignores", "type_params", "returns", "annotation"})
+
+
+def written(node: object) -> str:
+    """Write a tree with every name and constant in it, whatever the version of Python prints."""
+    if isinstance(node, ast.AST):
+        inner = [f"{name}={written(value)}" for name, value in ast.iter_fields(node) if name not in SILENT]
+        return f"{type(node).__name__}({','.join(inner)})"
+    if isinstance(node, list):
+        return f"[{','.join(map(written, node))}]"
+    return f"{type(node).__name__}:{node!r}"
+
+
+# What says nothing.
+
+ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = MappingProxyType(
+    {
+        ast.Add: operator.add,
+        ast.Sub: operator.sub,
+        ast.Mult: operator.mul,
+        ast.Div: operator.truediv,
+        ast.FloorDiv: operator.floordiv,
+        ast.Mod: operator.mod,
+    }
+)
+
+
+class _Stripped(ast.NodeTransformer):
+    """Drops docstrings, annotations, bare constants and what cannot run, and works numbers out."""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Change the children first, then the bodies that they stand in."""
+        found: ast.AST = super().visit(node)
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(found, name, None)
+            if isinstance(block, list):
+                setattr(found, name, _block(block, may_be_empty=name != "body" or isinstance(found, ast.Module)))
+        return found
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.returns = None
+        self.generic_visit(node)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        if node.value is None:
+            return ast.Pass()
+        return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        value = _number(node.operand)
+        if isinstance(node.op, ast.USub | ast.UAdd) and value is not None:
+            return _literal(-value if isinstance(node.op, ast.USub) else value)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        left, right, step = _number(node.left), _number(node.right), ARITHMETIC.get(type(node.op))
+        if left is None or right is None or step is None or max(abs(left), abs(right)) > LARGEST:
+            return node
+        try:
+            return _literal(step(left, right))
+        except (ZeroDivisionError, OverflowError):
+            return node
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        if not isinstance(node.test, ast.Constant):
+            return node
+        return _block(node.body if node.test.value else node.orelse, may_be_empty=True)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.test, ast.Constant):
+            return node
+        return node.body if node.test.value else node.orelse
+
+
+def _number(node: ast.AST) -> float | None:
+    """Return the value of a number that is written out; a truth value is none."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return node.value  # type: ignore[return-value]  # it is one of the two
+    below = _number(node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else None
+    return None if below is None else -below
+
+
+def _literal(value: float) -> ast.expr:
+    """Write a number as Python reads it: a sign stands before it."""
+    return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
+
+
+def _block(statements: list[ast.stmt], *, may_be_empty: bool) -> list[ast.stmt]:
+    """Return a block without docstrings, `pass`, imports of what is there anyway, and what stands behind a return."""
+    kept: list[ast.stmt] = []
+    for each in statements:
+        if isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)):
+            continue
+        if isinstance(each, ast.Import) and all((one.name, one.asname) in GIVEN for one in each.names):
+            continue
+        kept.append(each)
+        if isinstance(each, ast.Return | ast.Raise | ast.Break | ast.Continue):
+            break
+    return kept if kept or may_be_empty else [ast.Pass()]
+
+
+GIVEN = frozenset({("numpy", "np"), ("pandas", "pd")})
+"""Imports of what is in scope already."""
+
+
+class _Unread(ast.NodeTransformer):
+    """Drops assignments of harmless values to names that nothing reads, and functions that nothing calls."""
+
+    def __init__(self, read: frozenset[str]) -> None:
+        self._read = read
+
+    @classmethod
+    def dropped(cls, tree: ast.AST) -> ast.AST:
+        read = _names_read(tree)
+        if read & LOOKS_AT_NAMES:
+            return tree
+        found: ast.Module = cls(frozenset(read | {FACTOR})).visit(tree)
+        return found
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        unread = all(isinstance(each, ast.Name) and each.id not in self._read for each in node.targets)
+        return ast.Pass() if unread and _is_harmless(node.value) else node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+        if node.name not in self._read and not node.decorator_list:
+            return ast.Pass()
+        self.generic_visit(node)
+        node.body = _block(node.body, may_be_empty=False)
+        return node
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        self.generic_visit(node)
+        node.body = _block(node.body, may_be_empty=True)
+        return node
+
+
+def _is_harmless(node: ast.expr) -> bool:
+    """Tell whether working a value out can neither change anything nor, but for a missing column, fail."""
+    kinds = (ast.Constant, ast.Name, ast.Load, ast.List, ast.Tuple, ast.Subscript)
+    return all(isinstance(each, kinds) for each in ast.walk(node))
+
+
+# Names.
+
+
+def _rename(tree: ast.AST) -> None:
+    """Give numbers to arguments, variables and functions, in the order in which the code binds them."""
+    names = _numbered(tree)
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Name):
+            each.id = names.get(each.id, each.id)
+        elif isinstance(each, ast.arg):
+            each.arg = names.get(each.arg, each.arg)
+        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            each.name = names.get(each.name, each.name)
+
+
+def _numbered(tree: ast.AST) -> dict[str, str]:
+    """Return a number for each name that may have another; nothing where the code knows a name that would be one of ours."""
+    pieces = _in_order(tree)
+    keywords = {each.arg for each in pieces if isinstance(each, ast.keyword)}
+    arguments = {each.arg for each in pieces if isinstance(each, ast.arg)}
+    kept = {FACTOR, *(keywords & arguments), *(name for each in pieces for name in _fixed(each))}
+    bound = dict.fromkeys(name for each in pieces for name in _bound(each) if name not in kept)
+    names = {name: f"v{number}" for number, name in enumerate(bound)}
+    others = {each.id for each in pieces if isinstance(each, ast.Name)} | kept | {str(each) for each in keywords}
+    return {} if (others - {*names}) & {*names.values()} else names
+
+
+def _fixed(node: ast.AST) -> list[str]:
+    """Return the names that a piece binds or reads as text, which must stay."""
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return node.names
+    if isinstance(node, ast.alias):
+        return [(node.asname or node.name).partition(".")[0]]
+    names = (getattr(node, "name", None), getattr(node, "rest", None))
+    matched = isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar | ast.MatchMapping)
+    return [name for name in names if name] if matched else []
+
+
+def _in_order(node: ast.AST) -> list[ast.AST]:
+    """Return every piece in the order of the text."""
+    found, left = [], [node]
+    while left:
+        each = left.pop()
+        found.append(each)
+        left += reversed(list(ast.iter_child_nodes(each)))
+    return found
+
+
+def _bound(node: ast.AST) -> list[str]:
+    """Return the names that a piece binds."""
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return [node.name]
+    return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
+
+
+# Order.
+
+
+class _Sorted(ast.NodeTransformer):
+    """Sorts what may be exchanged: both sides of a sum or product of frames, of `&` and `|`, and keyword arguments."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        free = isinstance(node.op, ast.Mult | ast.Add) and (_is_numeric(node.left) or _is_numeric(node.right))
+        if free and written(node.right) < written(node.left):
+            node.left, node.right = node.right, node.left
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        turned = TURNED.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        if turned is None:
+            return node
+        return ast.copy_location(ast.Compare(node.comparators[0], [turned()], [node.left]), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if all(each.arg for each in node.keywords):
+            node.keywords.sort(key=lambda each: str(each.arg))
+        return node
+
+
+TURNED: Mapping[type[ast.cmpop], type[ast.cmpop]] = MappingProxyType({ast.Gt: ast.Lt, ast.GtE: ast.LtE})
+
+
+def _is_numeric(node: ast.expr) -> bool:
+    """Tell whether a value is surely a number or a frame: a list or a text would not be added in any order."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float)
+    if isinstance(node, ast.BinOp):
+        parts = _is_numeric(node.left) or _is_numeric(node.right)
+        return isinstance(node.op, ast.Sub | ast.Div | ast.Pow) or (isinstance(node.op, ast.Add) and parts)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.USub)
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in OF_FRAMES
+
+
+OF_FRAMES = frozenset(
+    {"abs", "rank", "shift", "diff", "pct_change", "rolling", "mean", "std", "var", "sum", "median", "log", "exp",
+     "fillna", "ffill", "clip", "where", "mask", "div", "sub", "add", "mul", "corr", "cov", "sqrt", "tanh", "sign"}
+)  # fmt: skip
+"""Methods that give a number or a frame, whatever they are called on."""

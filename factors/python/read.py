@@ -1,0 +1,137 @@
+"""Read a Python factor into an `Expression`, as formulas are read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from ..canonical import canonical, core, unsigned
+from ..errors import ParseError, nearest
+from ..expression import Expression
+from ..interval import Interval, days_read
+from ..linear import BadConstant
+from ..node import Node
+from .meaning import Meaning
+from .normal import fingerprint, normalised
+from .source import CONTRACT, STAGE, parsed
+
+__all__ = ["MEMBERS", "read_python"]
+
+MEMBERS = "universe"
+"""What a factor may read beside the columns: 1 where a name belongs to the universe of the day, 0 where it does not."""
+LONGEST_LOOK = 2000
+FREE = frozenset({0, 1, -1})
+"""Numbers that nobody chose: places, signs, shares of one."""
+NOT_CHOSEN = frozenset({"axis", "min_periods", "ddof", "raw", "pct"})
+
+
+def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> Expression:
+    """Read the source of a Python factor.
+
+    Parameters
+    ----------
+    text : str
+        Source that defines `factor(panel)`.
+    fields, groups : collection of str
+        The columns and groupings of the panel; a grouping is read as one more column, of codes.
+
+    Returns
+    -------
+    Expression
+        With `code`, and an id that does not hang on how the code is spelled. `fields` are all that it can read: the
+        sandbox is given these columns and no other. `warmup` is a guess from the numbers in it; what its values really
+        need, only running it tells.
+
+    Raises
+    ------
+    ParseError
+        With the stage ``python``: it is no such code, or names a column that is not there.
+    """
+    tree = parsed(text)
+    meaning = Meaning(tree)
+    meaning.root()
+    reads = _reads(meaning, text, fields, groups)
+    plain = normalised(tree)
+    root = Meaning(plain).root()
+    whole = _canonical(root)
+    distinct = _distinct(root)
+    return Expression(
+        text=text,
+        root=root,
+        canonical=whole,
+        canonical_text=ast.unparse(plain),
+        id="f" + fingerprint(plain)[:16],
+        unsigned=unsigned(whole),
+        core=core(whole),
+        lookback=Interval(-_days(root, plain), 0),
+        warmup=_days(root, plain),
+        unit="python",
+        size=len(distinct),
+        depth=root.depth,
+        constants=_chosen(plain),
+        fields=frozenset(reads),
+        code=text,
+        reads_members=meaning.reads_all or MEMBERS in meaning.fields,
+    )
+
+
+def _reads(meaning: Meaning, text: str, fields: Collection[str], groups: Collection[str]) -> set[str]:
+    """Return the columns that the code can read."""
+    there = {*fields, *groups}
+    lacking = sorted(meaning.fields - there - {MEMBERS})
+    if lacking:
+        close = nearest(lacking[0], there)
+        hint = f"Did you mean {close}? " if close else ""
+        listed = ", ".join(sorted(there))
+        place = max(text.find(lacking[0]), 0)
+        raise ParseError(
+            f"the panel has no column {lacking[0]!r}", at=place, text=text, stage=STAGE,
+            hint=f"{hint}Columns: {listed}.",
+        )  # fmt: skip
+    found = set(fields) if meaning.reads_all else meaning.fields - {MEMBERS}
+    if not found - {*groups}:
+        raise ParseError("the code reads no column of the panel", text=text, stage=STAGE, hint=CONTRACT)
+    return found
+
+
+def _canonical(root: Node) -> Node:
+    """Return the canonical form; where constants cannot be worked out, the tree as it is."""
+    try:
+        return canonical(root)
+    except BadConstant:
+        return root
+
+
+def _distinct(root: Node) -> set[Node]:
+    """Return the steps of a tree, each once: code gives a name to what it uses twice."""
+    found: set[Node] = set()
+    left = [root]
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left += node.args
+    return found
+
+
+def _numbers(tree: ast.AST) -> Iterator[float]:
+    """Yield the numbers of the code that somebody chose."""
+    for name, value in ast.iter_fields(tree):
+        children = value if isinstance(value, list) else [value]
+        for each in children:
+            if isinstance(each, ast.keyword) and each.arg in NOT_CHOSEN:
+                continue
+            if isinstance(each, ast.Constant) and type(each.value) in (int, float) and each.value not in FREE:
+                yield float(each.value)  # type: ignore[arg-type]  # it is one of the two
+            elif isinstance(each, ast.AST) and name != "annotation":
+                yield from _numbers(each)
+
+
+def _chosen(tree: ast.AST) -> int:
+    return sum(1 for _ in _numbers(tree))
+
+
+def _days(root: Node, tree: ast.AST) -> int:
+    """Guess how many days the code looks back: by the operators that it amounts to, and by the whole numbers in it."""
+    whole = [int(value) for value in _numbers(tree) if value == int(value) and 0 < value <= LONGEST_LOOK]
+    return max(-days_read(root).lo, max(whole, default=0))

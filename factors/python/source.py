@@ -1,0 +1,91 @@
+"""Take in the source of a Python factor: what it must look like before anything reads its meaning."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..errors import ParseError
+
+__all__ = ["FACTOR", "LONGEST_CODE", "STAGE", "is_python", "parsed"]
+
+FACTOR = "factor"
+STAGE = "python"
+LONGEST_CODE = 8000
+"""Characters of a factor's source."""
+DEEPEST_CODE = 60
+MOST_PIECES = 4000
+CODE = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from|@)[ \t]*[\w.]", re.MULTILINE)
+CONTRACT = 'Write: def factor(panel): return panel["close"].pct_change(5).rank(axis=1, pct=True)'
+
+
+def is_python(text: str) -> bool:
+    """Tell whether a text is Python code and not a formula: a line of it defines or imports something."""
+    return CODE.search(text) is not None
+
+
+def parsed(text: str) -> ast.Module:
+    """Return the syntax tree of a Python factor.
+
+    Raises
+    ------
+    ParseError
+        It is too long, is no Python, is nested too deeply, or defines no `factor` of one argument.
+    """
+    if len(text) > LONGEST_CODE:
+        raise _refused(f"the code has {len(text)} characters; {LONGEST_CODE} are allowed", text, LONGEST_CODE)
+    tree = _read(text)
+    _refuse_large(tree, text)
+    _refuse_other(tree, text)
+    return tree
+
+
+def _read(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        place = _column(text, error.lineno or 1, error.offset or 1)
+        raise _refused(f"line {error.lineno or 1}: {error.msg}", text, place) from None
+    except (ValueError, MemoryError, RecursionError):
+        raise _refused("the code cannot be read: it is nested too deeply, or holds a zero byte", text) from None
+
+
+def _column(text: str, line: int, column: int) -> int:
+    """Return the place of a line and column, counted from 0 over the whole text."""
+    before = text.splitlines(keepends=True)[: line - 1]
+    return min(sum(map(len, before)) + max(column - 1, 0), max(len(text) - 1, 0))
+
+
+def _refuse_large(tree: ast.Module, text: str) -> None:
+    """Refuse what is too deep to follow: everything that reads the tree afterwards may call itself."""
+    left: list[tuple[ast.AST, int]] = [(tree, 0)]
+    count = 0
+    while left:
+        node, depth = left.pop()
+        count += 1
+        if depth > DEEPEST_CODE or count > MOST_PIECES:
+            hint = "Test its parts as factors of their own."
+            raise _refused("the code is too large, or nested too deeply", text, hint=hint)
+        left += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
+
+
+def _refuse_other(tree: ast.Module, text: str) -> None:
+    found = list(_factors(tree))
+    if len(found) != 1:
+        said = "there is no function factor" if not found else "factor is defined more than once"
+        raise _refused(said, text, hint=CONTRACT)
+    one = found[0].args
+    takes = [*one.posonlyargs, *one.args]
+    if len(takes) != 1 or one.kwonlyargs or one.vararg or one.kwarg or isinstance(found[0], ast.AsyncFunctionDef):
+        raise _refused("factor takes exactly one argument, the panel", text, hint=CONTRACT)
+
+
+def _factors(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for each in tree.body:
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == FACTOR:
+            yield each
+
+
+def _refused(message: str, text: str, at: int = 0, hint: str = CONTRACT) -> ParseError:
+    return ParseError(message, at=at, text=text, stage=STAGE, hint=hint)
