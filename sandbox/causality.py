@@ -25,13 +25,15 @@ from .frames import Frames
 from .job import Outcome, Runner
 from .meter import Meter
 from .proof import Proof
-from .sweep import Swept, swept
+from .sweep import Swept, narrowed, swept
 
 __all__ = ["CUTS", "prove"]
 
 CUTS = 6
 """Days after which the future is cut off, and as many after which it is replaced; only the first is the same."""
 FEWEST_DAYS = 3
+LARGE = 4_000_000
+"""Bytes of a panel from which on it pays to find out which columns the code needs."""
 
 
 def prove(
@@ -78,10 +80,10 @@ def prove(
     _check(frames, cuts)
     meter = Meter(runner)
     claim = claimed(meter, code, frames)
-    screen = _Screen(meter, claim, seed, cuts)
-    found = screen.run()
+    lean = narrowed(meter, claim) if sweep or frames.nbytes > LARGE else claim
+    screen, found = _screened(meter, claim, lean, seed, cuts)
     if sweep:
-        found = swept(meter, claim, show)
+        found = swept(meter, claim, lean, show)
     return _proof(meter, frames, screen, found, claim.days if sweep else 0)
 
 
@@ -91,6 +93,17 @@ def _check(frames: Frames, cuts: int) -> None:
         raise SandboxError("too few days to prove anything", field="frames", got=days, allowed=f"{FEWEST_DAYS} or more")
     if cuts < 2:
         raise SandboxError("too few cuts to prove anything", field="cuts", got=cuts, allowed="2 or more")
+
+
+def _screened(meter: Meter, claim: Claim, lean: Claim, seed: int, cuts: int) -> tuple[_Screen, Swept]:
+    """Screen the claim on the columns that the code needs; if that refuses it, on all columns."""
+    screen = _Screen(meter, lean, seed, cuts)
+    try:
+        return screen, screen.run()
+    except SandboxError:
+        if lean is claim:
+            raise
+        return _screened(meter, claim, claim, seed, cuts)
 
 
 class _Screen:

@@ -105,6 +105,9 @@ class Futures:
             usable &= np.isfinite(self._move("close"))
         return usable
 
+    def _known(self, name: str) -> NDArray[np.bool_]:
+        return ~np.isnan(self.frames.fields[name])
+
     def _move(self, name: str) -> Frame:
         """Return each value over the last known one of its name, `[T, N]`; NaN where either is missing or not positive."""
         values = self.frames.fields[name]
@@ -168,9 +171,10 @@ class Futures:
         """Return the panel of the old rows and the new ones, with the missing cells of the old."""
         made, kept = {}, ~self._usable.any(axis=0)
         for name, old in self.frames.fields.items():
-            later = np.where(np.isfinite(new[name]) & ~kept, new[name], old[day + 1 :])
-            later = np.where(np.isnan(old[day + 1 :]), np.nan, later)
-            made[name] = np.concatenate([old[: day + 1], later])
+            made[name] = old.copy()
+            np.copyto(
+                made[name][day + 1 :], new[name], where=self._known(name)[day + 1 :] & np.isfinite(new[name]) & ~kept
+            )
             made[name].setflags(write=False)
         return Frames(made, self.frames.dates, self.frames.symbols)
 

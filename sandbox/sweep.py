@@ -22,7 +22,7 @@ from .frames import Frames
 from .job import Job, Outcome
 from .meter import Meter
 
-__all__ = ["Swept", "day_by_day", "swept"]
+__all__ = ["Swept", "day_by_day", "narrowed", "swept"]
 
 Row = NDArray[np.float64]
 MEMORIES = (64, 128, 256, 512, 1024)
@@ -53,8 +53,10 @@ class Swept:
     start_up_error: str
 
 
-def swept(meter: Meter, claim: Claim, show: Callable[[int, int], object] | None = None) -> Swept:
+def swept(meter: Meter, claim: Claim, lean: Claim, show: Callable[[int, int], object] | None = None) -> Swept:
     """Return the values of all days, each computed from the rows up to it.
+
+    `lean` is the claim on the columns that will do (`narrowed`).
 
     Raises
     ------
@@ -65,7 +67,7 @@ def swept(meter: Meter, claim: Claim, show: Callable[[int, int], object] | None 
     SandboxError
         Whatever else a call ended in.
     """
-    sweep = _Sweep(meter, claim)
+    sweep = _Sweep(meter, claim, lean)
     values = np.full(claim.values.shape, np.nan)
     for day, row in sweep.days(0):
         values[day] = row
@@ -76,17 +78,15 @@ def swept(meter: Meter, claim: Claim, show: Callable[[int, int], object] | None 
 
 def day_by_day(meter: Meter, claim: Claim, first: int = 0) -> Iterator[tuple[int, Row]]:
     """Yield each row number from `first` on and its values point in time `[N]`, so that a sweep can be kept and go on."""
-    yield from _Sweep(meter, claim).days(first)
+    yield from _Sweep(meter, claim, narrowed(meter, claim)).days(first)
 
 
 class _Sweep:
     """A sweep that is under way."""
 
-    def __init__(self, meter: Meter, claim: Claim) -> None:
-        self._meter = meter
-        self._claim = claim
-        self._lean = replace(claim, frames=_narrowed(meter, claim))
-        self.memory = _memory(meter, self._lean)
+    def __init__(self, meter: Meter, claim: Claim, lean: Claim) -> None:
+        self._meter, self._claim, self._lean = meter, claim, lean
+        self.memory = _memory(meter, lean)
         self.start_up, self.start_up_error, self._answered = 0, "", False
 
     def days(self, first: int) -> Iterator[tuple[int, Row]]:
@@ -113,7 +113,7 @@ class _Sweep:
 
     def _row(self, day: int, outcome: Outcome) -> Row:
         """Return the day's values, missing during the start-up."""
-        if self._lean.frames is not self._claim.frames and not _same(self._claim, day, outcome):
+        if self._lean is not self._claim and not _same(self._claim, day, outcome):
             outcome = self._meter.run(self._claim.until(day))  # no saving may be the reason for a refusal
         if isinstance(outcome.error, Crashed):
             return self._missing(day, outcome.error)
@@ -134,15 +134,15 @@ class _Sweep:
         return np.full(self._claim.values.shape[1], np.nan)
 
 
-def _narrowed(meter: Meter, claim: Claim) -> Frames:
-    """Return the panel without the columns that the code does not name, if that changes no bit of its answer."""
+def narrowed(meter: Meter, claim: Claim) -> Claim:
+    """Return the claim on the columns that the code names, if the others change no bit of its answer; else the claim."""
     frames = claim.frames
     named = {name: values for name, values in frames.fields.items() if name in _words(claim.code)}
     if not named or len(named) == len(frames.fields):
-        return frames
+        return claim
     fewer = Frames(named, frames.dates, frames.symbols)
     answer = meter.run(Job(claim.code, fewer)).values
-    return frames if answer is None or first_difference(answer, claim.values) else fewer
+    return claim if answer is None or first_difference(answer, claim.values) else replace(claim, frames=fewer)
 
 
 def _words(code: str) -> frozenset[str]:
