@@ -44,8 +44,9 @@ def announce(error: BaseException, *, as_json: bool) -> int:
 
 def _record(error: Any) -> tuple[Record, int]:
     from ..ledger import AlphaloomError
+    from ..sandbox.errors import SandboxError
 
-    if isinstance(error, AlphaloomError):
+    if isinstance(error, AlphaloomError | SandboxError):
         return dict(error.record()), error.exit_code
     if _speaks(error):
         return dict(error.record()), int(error.exit_code)

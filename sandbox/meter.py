@@ -34,6 +34,7 @@ class Meter:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._seen: list[tuple[float, float, float]] = []
+        self._tried: dict[str, None] = {}
 
     @property
     def stamp(self) -> str:
@@ -44,12 +45,18 @@ class Meter:
         """Run each job, and count what it took."""
         for outcome in self._runner.run_each(jobs):
             self._seen.append((outcome.cpu_ms, outcome.wall_ms, outcome.peak_mb))
+            self._tried |= dict.fromkeys(outcome.tried)
             yield outcome
 
     def run(self, job: Job) -> Outcome:
         """Run one job."""
         [outcome] = self.run_each([job])
         return outcome
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """Return the system calls that the kernel refused to any call, in the order of their first appearance."""
+        return tuple(self._tried)
 
     @property
     def cost(self) -> Cost:

@@ -1,0 +1,130 @@
+"""The command that runs a Python factor contained, and says whether it is deterministic and sees the future."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .checked import Checked
+from .console import answers, notices, print_object
+from .errors import NoFormula
+from .options import AsJson, AsOf, PanelFile, SectorsFile
+
+if TYPE_CHECKING:
+    from ..market import Panel
+    from ..sandbox import Frames
+
+__all__ = ["check", "frames_of"]
+
+LONGEST_BYTES = 1_000_000
+QUIET_SECONDS = 5.0
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Python that defines factor(panel); - is stdin.")],
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    as_of: AsOf = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Compute every day apart, without a later one: minutes on a large panel.")
+    ] = False,
+    seconds: Annotated[float, typer.Option("--seconds", help="Wall clock of one call.")] = 10.0,
+    memory: Annotated[int, typer.Option("--memory", metavar="MIB", help="Memory of one call beside the panel.")] = 1024,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the days and the futures that are tried.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Run a Python factor contained, and say what it tried, what it took, and whether it sees the future.
+
+    Without a panel a synthetic market of 500 days and 60 names is used.
+    """
+    from ..sandbox import Limits, Sandbox
+
+    code, limits = _read(file), Limits(wall_s=seconds, memory_mb=memory)
+    shown = _panel(panel, sectors, as_of.date() if as_of else None)
+    with Sandbox(limits) as sandbox, _progress() as show:
+        checked = examined(sandbox, Path(file).name, code, frames_of(shown), sweep=sweep, seed=seed, show=show)
+    if as_json:
+        print_object(checked.record())
+    else:
+        checked.print(answers())
+    if not checked.passed:
+        raise typer.Exit(1)
+
+
+def examined(
+    sandbox: Any, name: str, code: str, frames: Frames, *, sweep: bool, seed: int, show: Callable[[int, int], object]
+) -> Checked:
+    """Read the code, run it, and try to prove it; what goes wrong with the code is in the answer.
+
+    Raises
+    ------
+    SandboxUnavailable, Busy
+        It could not be run; that says nothing about the code.
+    """
+    from ..sandbox import Busy, SandboxError, SandboxUnavailable, lint, prove
+    from ..sandbox.meter import Meter
+
+    meter, began, proof, error = Meter(sandbox), monotonic(), None, None
+    try:
+        proof = prove(meter, code, frames, sweep, seed=seed, show=show)
+    except (SandboxUnavailable, Busy):
+        raise
+    except SandboxError as refusal:
+        error = refusal
+    return Checked(
+        name=name, frames=frames, remarks=lint(code, frames.names), proof=proof, error=error, cost=meter.cost,
+        tried=meter.tried, seconds=monotonic() - began, asked_to_sweep=sweep,
+    )  # fmt: skip
+
+
+def frames_of(panel: Panel) -> Frames:
+    """Return a panel as a factor sees it: its columns, its groupings as codes (unknown is missing), and its universe as 0 and 1."""
+    import numpy as np
+
+    from ..sandbox import Frames
+
+    shape = panel.universe.shape
+    fields = {name: np.where(np.isfinite(values), values, np.nan) for name, values in panel.fields.items()}
+    for name, codes in panel.groups.items():
+        fields[name] = np.broadcast_to(np.where(codes < 0, np.nan, codes.astype(np.float64)), shape)
+    fields["universe"] = panel.universe.astype(np.float64)
+    return Frames(fields, panel.dates, panel.symbols)
+
+
+def _read(file: str) -> str:
+    if file == "-":
+        return sys.stdin.read()
+    path = Path(file)
+    try:
+        if path.stat().st_size > LONGEST_BYTES:
+            raise NoFormula(f"{path} is too long for a factor", field="FILE", allowed=f"{LONGEST_BYTES:,} bytes")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise NoFormula(f"{path} is not text", field="FILE", hint="Give a file of Python source in UTF-8.") from None
+
+
+def _panel(path: Path | None, sectors: Path | None, as_of: Any) -> Panel:
+    from ..market import PanelSource, SyntheticConfig, read_panel, simulate
+
+    if path is None:
+        return simulate(SyntheticConfig(days=500, names=60)).panel
+    return read_panel(PanelSource(path, sectors, as_of))
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], object]]:
+    """Give a function that tells on standard error how far a sweep is, every few seconds."""
+    console, said = notices(), [monotonic()]
+
+    def show(done: int, total: int) -> None:
+        if monotonic() - said[0] >= QUIET_SECONDS:
+            said[0] = monotonic()
+            console.print(f"swept {done:,} of {total:,} days", highlight=False, markup=False)
+
+    yield show
