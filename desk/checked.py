@@ -31,7 +31,6 @@ class Checked:
     cost: Cost
     tried: tuple[str, ...]
     seconds: float
-    asked_to_sweep: bool
 
     @property
     def passed(self) -> bool:

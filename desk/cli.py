@@ -10,6 +10,7 @@ import typer
 
 from . import (
     auditing,
+    checking,
     controlling,
     doctoring,
     foreseeing,
@@ -53,6 +54,7 @@ app.add_typer(scoring.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")
 app.add_typer(auditing.app, name="market")
+sandboxing.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(checking.check)
 app.add_typer(sandboxing.app, name="sandbox")
 app.add_typer(serving.app, name="serve")
 app.command(short_help="Write a commented campaign file.")(starting.init)

@@ -44,9 +44,8 @@ def announce(error: BaseException, *, as_json: bool) -> int:
 
 def _record(error: Any) -> tuple[Record, int]:
     from ..ledger import AlphaloomError
-    from ..sandbox.errors import SandboxError
 
-    if isinstance(error, AlphaloomError | SandboxError):
+    if isinstance(error, AlphaloomError):
         return dict(error.record()), error.exit_code
     if _speaks(error):
         return dict(error.record()), int(error.exit_code)

@@ -18,9 +18,9 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from .claim import CUT_OFF, REPLACED, Claim, Suspect, claimed, day_of, verdict_on
+from .claim import CUT_OFF, REPLACED, Claim, Suspect, changed, claimed, day_of, verdict_on
 from .comparison import first_change
-from .errors import Crashed, SandboxError
+from .errors import Crashed, NotCausal, SandboxError
 from .frames import Frames
 from .job import Outcome, Runner
 from .meter import Meter
@@ -96,14 +96,17 @@ def _check(frames: Frames, cuts: int) -> None:
 
 
 def _screened(meter: Meter, claim: Claim, lean: Claim, seed: int, cuts: int) -> tuple[_Screen, Swept]:
-    """Screen the claim on the columns that the code needs; if that refuses it, on all columns."""
+    """Screen the claim on the columns that the code needs; what that refuses must stand on all columns too."""
     screen = _Screen(meter, lean, seed, cuts)
     try:
         return screen, screen.run()
+    except NotCausal:
+        if lean is claim or (screen.suspect is not None and changed(meter, claim, screen.suspect)):
+            raise
     except SandboxError:
         if lean is claim:
             raise
-        return _screened(meter, claim, claim, seed, cuts)
+    return _screened(meter, claim, claim, seed, cuts)
 
 
 class _Screen:
@@ -114,6 +117,7 @@ class _Screen:
         drawn = hashlib.sha256(f"{seed} {claim.frames.digest} {claim.code}".encode()).digest()
         self._rng = np.random.default_rng(np.frombuffer(drawn, dtype=np.uint32))
         self.cut_off, self.replaced = self._days(claim.first)
+        self.suspect: Suspect | None = None
 
     def _days(self, first: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Draw the days: the first with a value, the last but one, and one out of each stretch between them."""
@@ -133,7 +137,8 @@ class _Screen:
             outcomes = self._outcomes()
         suspects = self._suspects(outcomes)
         if suspects:
-            raise verdict_on(self._meter, self._claim, min(suspects, key=_earliest))
+            self.suspect = min(suspects, key=_earliest)
+            raise verdict_on(self._meter, self._claim, self.suspect)
         values = self._claim.values.copy()
         values[:start_up] = np.nan
         return Swept(values, None, start_up, error)

@@ -15,7 +15,7 @@ from .futures import Futures
 from .job import Job
 from .meter import Meter
 
-__all__ = ["CUT_OFF", "REPLACED", "Claim", "Suspect", "claimed", "day_of", "verdict_on"]
+__all__ = ["CUT_OFF", "REPLACED", "Claim", "Suspect", "changed", "claimed", "day_of", "verdict_on"]
 
 CUT_OFF, REPLACED = "were cut off", "were replaced by another future"
 
@@ -94,6 +94,11 @@ def claimed(meter: Meter, code: str, frames: Frames) -> Claim:
     if not np.isfinite(one).any():
         raise BadResult("the factor has no value on any day", field="factor", hint="A window longer than the panel?")
     return Claim(code, frames, one)
+
+
+def changed(meter: Meter, claim: Claim, suspect: Suspect) -> bool:
+    """Tell whether the cell changes for this claim too."""
+    return not _reached(claim, suspect.cell, meter.run(suspect.job(claim, suspect.cut)).values)
 
 
 def verdict_on(meter: Meter, claim: Claim, suspect: Suspect) -> NotCausal:
