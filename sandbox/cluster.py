@@ -31,6 +31,7 @@ import numpy as np
 
 from . import errors
 from .backend import Broken
+from .capability import status
 from .errors import SandboxError, SandboxUnavailable
 from .frames import Frames
 from .job import Job, Outcome
@@ -301,12 +302,9 @@ def _versions() -> dict[str, str]:
 
 
 def _examine() -> tuple[str, dict[str, str]]:
-    """Say, on a node, what it lacks (empty: nothing) and what is installed there."""
-    try:
-        Native().check()
-    except SandboxError as error:
-        return f"{error.field}: {error.message}", {}
-    return "", _versions()
+    """Say, on a node, what it lacks (empty: nothing) and what is installed there; five ways out are tried."""
+    found = status()
+    return ("", _versions()) if found.available else (found.problem or "it cannot contain code", {})
 
 
 def _examined(ray: Any, node: str, mine: dict[str, str]) -> str:

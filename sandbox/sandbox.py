@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from .backend import Backend
 from .causality import prove
-from .errors import SandboxError
 from .frames import Frames
 from .job import Job, Outcome
 from .limits import Limits
@@ -32,7 +31,8 @@ class Sandbox:
     workers : int
         Calls that run at the same time.
     backend : str or Backend
-        The wall: "native" (the kernel's own), or one that was made elsewhere. Never replaced by a weaker one.
+        The wall: "native" (the kernel's own), "bubblewrap", "container" or "gvisor", each by its own default, or one
+        that was made elsewhere. Never replaced by a weaker one.
 
     Raises
     ------
@@ -92,8 +92,6 @@ class Sandbox:
 def _backend(name: str | Backend) -> Backend:
     if not isinstance(name, str):
         return name
-    if name == "native":
-        from .native.backend import Native
+    from .backends import backend_named
 
-        return Native()
-    raise SandboxError("there is no such backend", field="backend", got=name, allowed="native")
+    return backend_named(name)

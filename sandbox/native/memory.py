@@ -34,8 +34,13 @@ def seal_whole(descriptor: int) -> None:
 
 
 def map_file(descriptor: int, size: int, *, write: bool) -> int:
-    """Map a file and return its address; Python's own `mmap` would keep a copy of the descriptor."""
-    return syscall("mmap", 0, size, _READ_WRITE if write else _READ, mmap.MAP_SHARED, descriptor, 0)
+    """Map a file and return its address; Python's own `mmap` would keep a copy of the descriptor.
+
+    To read, the mapping is private: before Linux 6.7, and in gVisor, a sealed file cannot be mapped otherwise. Its pages
+    are shared all the same.
+    """
+    kind = mmap.MAP_SHARED if write else mmap.MAP_PRIVATE
+    return syscall("mmap", 0, size, _READ_WRITE if write else _READ, kind, descriptor, 0)
 
 
 def anonymous(size: int) -> int:

@@ -1,0 +1,66 @@
+"""A backend by its name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from ..backend import Backend
+from ..errors import SandboxError, SandboxUnavailable
+from .bubblewrap import Bubblewrap
+from .container import Container
+from .guest import Guests
+from .gvisor import GVisor
+from .launch import Wall
+from .unsafe import UNSAFE, Unsafe
+
+__all__ = ["BACKENDS", "backend_named"]
+
+BACKENDS = ("native", "bubblewrap", "container", "gvisor", UNSAFE)
+"""Every backend, by name; the last one is none."""
+_LINUX = ("native", "bubblewrap", "gvisor")
+
+
+def backend_named(name: str, *, command: str = "", image: str = "", platform: str = "") -> Backend:
+    """Return a backend.
+
+    Parameters
+    ----------
+    name
+        One of `BACKENDS`.
+    command
+        The tool that builds the wall, where it is not the usual one: "podman", "/opt/bin/runsc".
+    image
+        Of a container.
+    platform
+        Of gVisor.
+
+    Raises
+    ------
+    SandboxError
+        No backend has this name.
+    SandboxUnavailable
+        This system cannot have it; the hint names those that it can have.
+    """
+    if name not in BACKENDS:
+        raise SandboxError("there is no such sandbox", field="backend", got=name, allowed=", ".join(BACKENDS[:-1]))
+    if name in _LINUX and sys.platform != "linux":
+        raise SandboxUnavailable(
+            f"{name} is made of parts of Linux, and this is {sys.platform}", field="backend", got=name,
+            allowed="container", hint="Install docker or podman and choose the backend container.",
+        )  # fmt: skip
+    if name == "native":
+        from ..native.backend import Native
+
+        return Native()
+    walls: dict[str, Callable[[], Wall]] = {
+        "bubblewrap": lambda: Bubblewrap(**_given(tool=command)),
+        "container": lambda: Container(**_given(tool=command, image=image)),
+        "gvisor": lambda: GVisor(**_given(tool=command, platform=platform)),
+        UNSAFE: Unsafe,
+    }
+    return Guests(walls[name]())
+
+
+def _given(**options: str) -> dict[str, str]:
+    return {name: value for name, value in options.items() if value}

@@ -1,0 +1,88 @@
+"""The wall of a container: docker, podman, or whatever understands their `run`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import secrets
+import shlex
+import subprocess
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..errors import SandboxUnavailable
+from .launch import Launch, found
+from .sources import ENVIRONMENT, OPTIONS, program
+
+__all__ = ["Container"]
+
+_ROOM = (
+    "--rm", "--interactive", "--pull", "never", "--network", "none", "--read-only", "--cap-drop", "ALL",
+    "--security-opt", "no-new-privileges", "--user", "65534:65534", "--ipc", "none", "--pids-limit", "16",
+    "--ulimit", "nofile=64:64", "--ulimit", "nproc=1024:1024", "--ulimit", "core=0:0", "--log-driver", "none",
+    "--hostname", "none", "--workdir", "/", "--entrypoint", "/usr/bin/env",
+)  # fmt: skip
+_PATH = "PATH=/usr/local/bin:/usr/bin:/bin"
+_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """Start interpreters with a container command; on macOS and Windows, too, where one is installed.
+
+    Attributes
+    ----------
+    tool : str
+        The command, with options of its own where it needs some: "docker", "podman --runtime runc".
+    image : str
+        An image that is here already, with `python3`, and the numpy and pandas that are used here. Nothing is pulled.
+    """
+
+    tool: str = "docker"
+    image: str = "alphaloom-sandbox"
+    name: ClassVar[str] = "container"
+    stamp: ClassVar[str] = ""
+
+    @property
+    def hint(self) -> str:
+        """Return how the image is made."""
+        numpy, pandas = (f"{name}=={importlib.metadata.version(name)}" for name in ("numpy", "pandas"))
+        lines = f"FROM python:3.12-slim\\nRUN pip install {numpy} {pandas}\\n"
+        return f"Make the image: printf '{lines}' | {self.tool} build -t {self.image} -"
+
+    def check(self) -> None:
+        """Raise SandboxUnavailable where the tool or the image is missing, or the tool does not work."""
+        try:
+            asked = subprocess.run(
+                [*self._tool(), "image", "inspect", "--format", "{{.Id}}", self.image], stdin=subprocess.DEVNULL,
+                capture_output=True, timeout=_PATIENCE_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise SandboxUnavailable(f"{self.tool} does not answer", field="container") from None
+        if asked.returncode:
+            said = asked.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            raise SandboxUnavailable(
+                f"the image {self.image} cannot be used: {said}", field="image", got=self.image, hint=self.hint
+            )
+
+    def launch(self) -> Launch:
+        """Return how one interpreter is started, and how its container is taken away."""
+        name = f"alphaloom-{secrets.token_hex(8)}"
+        return Launch(self.command(name), environment=None, end=lambda: self._remove(name))
+
+    def command(self, name: str) -> tuple[str, ...]:
+        """Return the whole command line of a container of this name."""
+        told = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
+        python = ("-i", _PATH, *told, "python3", *OPTIONS, program())
+        return (*self._tool(), "run", "--name", name, *_ROOM, self.image, *python)
+
+    def _tool(self) -> list[str]:
+        first, *options = shlex.split(self.tool)
+        return [found(first, "Install docker or podman, and name the one you have: sandbox.command."), *options]
+
+    def _remove(self, name: str) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                [*self._tool(), "rm", "--force", name], stdin=subprocess.DEVNULL, capture_output=True,
+                timeout=_PATIENCE_S, check=False,
+            )  # fmt: skip

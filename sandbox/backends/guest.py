@@ -1,0 +1,220 @@
+"""One fresh interpreter behind a wall: started, asked once, ended; and the backend that starts one for every call."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Self
+
+from ..channel import CODE_BYTES, clean
+from ..errors import Crashed, Refused, SandboxError, SandboxUnavailable, TimedOut
+from ..job import Job, Outcome
+from ..limits import Limits
+from . import wire
+from .launch import Launch, Wall
+
+__all__ = ["Guests"]
+
+_START_S, _PATIENCE_S = 60.0, 1.0
+_SAME = ("numpy", "pandas")
+"""What must have the same version behind the wall, since the bytes hang on it."""
+
+
+class Guests:
+    """A backend: every call gets an interpreter of its own behind a wall, which starts in about a second."""
+
+    def __init__(self, wall: Wall) -> None:
+        self._wall = wall
+        self.name, self.stamp = wall.name, wall.stamp
+
+    def check(self) -> None:
+        """Start one interpreter and end it.
+
+        Raises
+        ------
+        SandboxUnavailable
+            The tool is missing, does not start an interpreter, or shows one other versions of numpy or pandas.
+        """
+        self._wall.check()
+        with _Guest(self._wall):
+            pass
+
+    def start(self) -> Self:
+        """Return itself: a worker keeps nothing from call to call."""
+        return self
+
+    def call(self, job: Job, limits: Limits) -> Outcome:
+        """Run a job in an interpreter that is started for it."""
+        size = len(job.code.encode("utf-8", "replace"))
+        if size > CODE_BYTES:
+            error = Refused("the code is too long", field="code", got=f"{size} bytes", allowed=f"{CODE_BYTES} bytes")
+            return Outcome(None, error, 0.0, 0.0, 0.0, stamp=self.stamp)
+        with _Guest(self._wall) as guest:
+            return replace(guest.ask(job, limits), stamp=self.stamp)
+
+    def close(self) -> None:
+        """Do nothing: every interpreter has ended with its call."""
+
+
+class _Ended(Exception):
+    """There is no more to read, or no more time to read it in."""
+
+
+class _Guest:
+    """One interpreter."""
+
+    def __init__(self, wall: Wall) -> None:
+        self._wall = wall
+        self._launch: Launch = wall.launch()
+        self._deadline = 0.0
+        self._unread = b""
+        self._pieces: queue.Queue[bytes] = queue.Queue(maxsize=16)
+        self._over = threading.Event()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Start it and wait until it stands."""
+        launch = self._launch
+        try:
+            self._process = subprocess.Popen(
+                launch.command, env=launch.environment, cwd=os.sep, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                stderr=subprocess.PIPE, start_new_session=os.name == "posix", pass_fds=launch.descriptors,
+            )  # fmt: skip
+        finally:
+            for descriptor in launch.descriptors:
+                os.close(descriptor)
+        self._listener.start()
+        try:
+            with self._within(_START_S):
+                self._greet()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it, whatever it does."""
+        self._end()
+
+    def ask(self, job: Job, limits: Limits) -> Outcome:
+        """Send the job and read the answer, for as long as the limits say."""
+        started = time.monotonic()
+        try:
+            with self._within(limits.wall_s):
+                for piece in wire.job_pieces(job, limits):
+                    self._write(piece)
+                outcome = wire.answer(self._read, job, limits, clean)
+        except (OSError, _Ended):
+            outcome = self._unanswered(limits)
+        return replace(outcome, wall_ms=1000 * (time.monotonic() - started))
+
+    @contextlib.contextmanager
+    def _within(self, seconds: float) -> Iterator[None]:
+        """End the process when the time is over, so that nobody waits for it."""
+        self._deadline = time.monotonic() + seconds
+        watch = threading.Timer(seconds, self._kill)
+        watch.start()
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+    def _unanswered(self, limits: Limits) -> Outcome:
+        if time.monotonic() >= self._deadline:
+            error: SandboxError = TimedOut(
+                "the call took too long", field="wall_s", got=f"{limits.wall_s:g} s and more",
+                allowed=f"{limits.wall_s:g} s", hint="Vectorise loops over days or names.",
+            )  # fmt: skip
+        else:
+            error = Crashed("the process ended and gave no answer", field="code", got="no answer")
+        return Outcome(None, error, 0.0, 0.0, 0.0)
+
+    def _greet(self) -> None:
+        """Send what the program needs, and see that it stands with the versions that are used here."""
+        try:
+            self._write(wire.first(self._launch.paths))
+            theirs = wire.versions(self._read)
+        except (OSError, ValueError, _Ended):
+            raise SandboxUnavailable(
+                f"{self._wall.name} starts no interpreter: {self._complaint()}", field=self._wall.name,
+                hint=self._wall.hint,
+            ) from None  # fmt: skip
+        for name in _SAME:
+            here = importlib.metadata.version(name)
+            if theirs.get(name) != here:
+                raise SandboxUnavailable(
+                    f"behind {self._wall.name} there is another {name}, and values would differ", field=name,
+                    got=str(theirs.get(name))[:40], allowed=here, hint=self._wall.hint,
+                )  # fmt: skip
+
+    def _complaint(self) -> str:
+        """Return the last line that the tool said."""
+        self._kill()
+        assert self._process.stderr is not None
+        with contextlib.suppress(OSError):
+            said = clean(self._process.stderr.read(8192).strip().rpartition(b"\n")[2])
+            return said or "it ended without a word"
+        return "it ended without a word"
+
+    def _write(self, piece: bytes | memoryview) -> None:
+        assert self._process.stdin is not None
+        view = memoryview(piece)
+        while view:
+            view = view[self._process.stdin.write(view) :]
+
+    def _read(self, count: int) -> bytes:
+        """Return exactly so many bytes."""
+        held = [self._unread]
+        while sum(map(len, held)) < count:
+            try:
+                piece = self._pieces.get(timeout=max(0.0, self._deadline - time.monotonic()))
+            except queue.Empty:
+                raise _Ended from None
+            if not piece:
+                raise _Ended
+            held.append(piece)
+        whole = b"".join(held)
+        self._unread = whole[count:]
+        return whole[:count]
+
+    def _listen(self) -> None:
+        """Pass on what the program writes; nothing at all means that it has ended."""
+        assert self._process.stdout is not None
+        piece = b"."
+        while piece and not self._over.is_set():
+            try:
+                piece = self._process.stdout.read(2**18) or b""
+            except (OSError, ValueError):
+                piece = b""
+            while not self._over.is_set():
+                with contextlib.suppress(queue.Full):
+                    self._pieces.put(piece, timeout=0.1)
+                    break
+
+    def _kill(self) -> None:
+        with contextlib.suppress(OSError):
+            if os.name == "posix":
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def _end(self) -> None:
+        """End the process and what it was started with; a listener that somebody else keeps waiting is left alone."""
+        self._over.set()
+        self._kill()
+        self._launch.end()
+        self._process.wait()
+        self._listener.join(_PATIENCE_S)
+        streams = [self._process.stdin, self._process.stderr]
+        for stream in [*streams, *([] if self._listener.is_alive() else [self._process.stdout])]:
+            assert stream is not None
+            with contextlib.suppress(OSError):
+                stream.close()

@@ -1,0 +1,170 @@
+"""The program of the interpreter behind another wall: one job on standard input, its answer on standard output.
+
+Nothing imports this file. Its text is handed to a fresh Python (`python -P -c`) that has numpy and pandas and need not
+have Alphaloom: the modules that the native sandbox runs a call with are sent ahead as text, so that a call means the same
+everywhere. It is no boundary: what stands around it is. The order of the bytes is told in `wire.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.abc
+import importlib.machinery
+import json
+import mmap
+import os
+import resource
+import struct
+import sys
+import time
+from typing import Any
+
+__all__ = ["main"]
+
+HEAD, ANSWER, READY = struct.Struct("<I"), struct.Struct("<4s2xHdd"), b"alph"
+
+
+def main() -> None:
+    """Say that the interpreter stands, take one job, give one answer, and end."""
+    channel = os.dup(1)
+    first = json.loads(take(*HEAD.unpack(take(HEAD.size))))
+    sys.path.extend(first["paths"])
+    sys.meta_path.insert(0, Sent(first["modules"]))
+    import numpy  # noqa: F401 - it reads the environment, which is emptied next
+
+    from alphaloom.sandbox import server
+
+    server._prepare()
+    from alphaloom.sandbox import child
+
+    stands(channel)
+    job = json.loads(take(*HEAD.unpack(take(HEAD.size))))
+    panel = child.read_panel(panel_file(job), -1)
+    for descriptor in (0, 1, 2):
+        os.close(descriptor)
+    sys.stdin = sys.stdout = sys.stderr = Silence()
+    server._close_imports()
+    confine(job["memory_mb"], job["wall_s"])
+    started = time.process_time()
+    status, content = child.compute(job["code"].encode(), panel)
+    give(channel, status, content, time.process_time() - started)
+    os._exit(0)
+
+
+class Silence:
+    """Where the code's own output goes: nowhere."""
+
+    def write(self, text: str) -> int:
+        """Drop a text."""
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+
+class Sent(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Imports modules whose text was sent."""
+
+    def __init__(self, sources: dict[str, str]) -> None:
+        self.sources = sources
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        """Find a module that was sent; a name that others begin with is a package."""
+        if name not in self.sources:
+            return None
+        package = any(other.startswith(name + ".") for other in self.sources)
+        return importlib.machinery.ModuleSpec(name, self, is_package=package)
+
+    def get_source(self, name: str) -> str:
+        """Return a module's text."""
+        return self.sources[name]
+
+    def is_package(self, name: str) -> bool:
+        """Tell whether other modules lie in it."""
+        return any(other.startswith(name + ".") for other in self.sources)
+
+
+def stands(channel: int) -> None:
+    """Tell that the interpreter is ready, and which versions it has."""
+    import numpy
+    import pandas
+
+    told = json.dumps({"numpy": numpy.__version__, "pandas": pandas.__version__}).encode()
+    send(channel, READY + HEAD.pack(len(told)) + told)
+
+
+def panel_file(job: dict[str, Any]) -> int:
+    """Read the days and the fields, and return them as the file that a call in the native sandbox is given."""
+    import numpy
+
+    from alphaloom.sandbox.channel import PanelFile
+    from alphaloom.sandbox.frames import Frames
+
+    shape = job["days"], len(job["symbols"])
+    dates = numpy.frombuffer(take(8 * shape[0]), dtype="<i8").astype("datetime64[D]")
+    fields = {
+        name: numpy.frombuffer(take(8 * shape[0] * shape[1]), dtype="<f8").reshape(shape) for name in job["fields"]
+    }
+    return PanelFile.of(Frames(fields, dates, tuple(job["symbols"]))).descriptor
+
+
+def confine(memory_mb: int, wall_s: float) -> None:
+    """Give up files, processes and cores, and bound memory and time; a limit that the system lacks is left out."""
+    nothing = ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NPROC")
+    limits = dict.fromkeys(nothing, 0) | {"RLIMIT_CPU": int(time.process_time() + wall_s) + 2, "RLIMIT_NOFILE": 16}
+    limits["RLIMIT_AS"] = address_space() + memory_mb * 2**20
+    for name, value in limits.items():
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            which = getattr(resource, name)
+            _soft, hard = resource.getrlimit(which)
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(which, (value, value))
+
+
+def address_space() -> int:
+    """Return the bytes of address space in use, found by halving the limit, since there may be no /proc to ask."""
+    low, high = 0, 2**48
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    while high - low > 2**16:
+        middle = (low + high) // 2
+        resource.setrlimit(resource.RLIMIT_AS, (middle, hard))
+        try:
+            mmap.mmap(-1, mmap.PAGESIZE).close()
+            high = middle
+        except (OSError, MemoryError):
+            low = middle
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    return high
+
+
+def give(channel: int, status: bytes, content: Any, cpu_s: float) -> None:
+    """Send the status with the words, or with the values in rows."""
+    import numpy
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    words = content.encode("utf-8", "replace")[:2000] if isinstance(content, str) else b""
+    send(channel, ANSWER.pack(READY[:2] + status, len(words), 1000 * cpu_s, peak) + words)
+    if not isinstance(content, str):
+        send(channel, numpy.ascontiguousarray(content, dtype="<f8").tobytes())
+
+
+def take(count: int) -> bytes:
+    """Read exactly so many bytes from standard input; without them there is nothing to do."""
+    held = bytearray()
+    while len(held) < count:
+        got = os.read(0, min(count - len(held), 2**20))
+        if not got:
+            os._exit(3)
+        held += got
+    return bytes(held)
+
+
+def send(channel: int, raw: Any) -> None:
+    """Write all of some bytes."""
+    view = memoryview(raw)
+    while view:
+        view = view[os.write(channel, view) :]
+
+
+if __name__ == "__main__":
+    main()

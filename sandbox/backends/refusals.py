@@ -1,0 +1,48 @@
+"""A filter of system calls for walls that have none of their own: what a computation never needs is refused.
+
+It is a list of what is forbidden, unlike that of the native sandbox, because the interpreter starts behind it and must
+open files and read. Namespaces and the read-only root are the wall; this keeps the kernel behind it small.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from ..errors import SandboxUnavailable
+from ..native.syscalls import this_machine
+
+__all__ = ["REFUSED", "refusals"]
+
+_NAMES = (
+    "accept accept4 acct add_key adjtimex bind bpf chmod chown chroot clock_adjtime clock_settime clone clone3 connect "
+    "delete_module fanotify_init fanotify_mark fchmod fchmodat fchmodat2 fchown fchownat finit_module fork fsconfig "
+    "fsmount fsopen fspick getpeername getsockname getsockopt init_module inotify_init inotify_init1 io_setup io_submit "
+    "io_uring_enter io_uring_register io_uring_setup kcmp kexec_file_load kexec_load keyctl kill link linkat listen "
+    "lookup_dcookie mbind migrate_pages mkdir mkdirat mknod mknodat mount mount_setattr move_mount move_pages mq_open "
+    "msgget name_to_handle_at open_by_handle_at open_tree perf_event_open personality pidfd_getfd pidfd_open "
+    "pidfd_send_signal pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot "
+    "recvfrom recvmmsg recvmsg rename renameat renameat2 request_key rmdir rt_sigqueueinfo rt_tgsigqueueinfo "
+    "sched_setaffinity sched_setattr sched_setscheduler semget sendmmsg sendmsg sendto set_mempolicy setdomainname "
+    "sethostname setns setpriority settimeofday setxattr shmat shmget socket socketpair swapoff swapon symlink symlinkat "
+    "syslog tgkill tkill truncate umount2 unlink unlinkat unshare userfaultfd utimensat vfork vhangup"
+)
+REFUSED = tuple(_NAMES.split())
+"""Calls that are answered with "not permitted"; those that an architecture lacks are left out."""
+
+_LOAD, _IF_EQUAL, _IF_NOT_LESS, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _KILL, _REFUSE, _NOT_PERMITTED = 0x7FFF0000, 0x80000000, 0x00050000, 1
+
+
+def refusals() -> bytes:
+    """Return the filter as an array of `struct sock_filter`; a call of another architecture ends the process."""
+    machine = this_machine()
+    if machine is None:
+        raise SandboxUnavailable("this machine's system calls are not known", field="architecture")
+    lines = [(_LOAD, 0, 0, 4), (_IF_EQUAL, 1, 0, machine.audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
+    if machine.foreign is not None:
+        lines += [(_IF_NOT_LESS, 0, 1, machine.foreign), (_RETURN, 0, 0, _KILL)]
+    for name in REFUSED:
+        if name in machine.numbers:
+            lines += [(_IF_EQUAL, 0, 1, machine.numbers[name]), (_RETURN, 0, 0, _REFUSE | _NOT_PERMITTED)]
+    lines.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("=HBBI", *line) for line in lines)

@@ -1,0 +1,40 @@
+"""No wall at all: a plain process with an empty environment, under a name that nobody types by accident."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .interpreter import this_interpreter
+from .launch import Launch
+from .sources import ENVIRONMENT, OPTIONS, program
+
+__all__ = ["UNSAFE", "NoIsolation", "Unsafe"]
+
+UNSAFE = "unsafe_no_isolation_i_accept_the_risk"
+
+
+class NoIsolation(UserWarning):
+    """Generated code is run with nothing between it and this account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsafe:
+    """Start interpreters with nothing around them: code can read, write and send whatever this account can."""
+
+    name: ClassVar[str] = UNSAFE
+    stamp: ClassVar[str] = "computed by generated code that ran without isolation"
+    hint: ClassVar[str] = "Use a backend that isolates: native, bubblewrap, container or gvisor."
+
+    def check(self) -> None:
+        """Warn: there is nothing that could be missing."""
+        warnings.warn(
+            f"{UNSAFE}: generated code runs with every right of this account; whatever it computes carries a stamp",
+            NoIsolation, stacklevel=2,
+        )  # fmt: skip
+
+    def launch(self) -> Launch:
+        """Return how one interpreter is started."""
+        python = this_interpreter()
+        return Launch((python.program, "-S", *OPTIONS, program()), python.paths, environment=ENVIRONMENT)
