@@ -10,6 +10,7 @@ from __future__ import annotations
 import array
 import ctypes
 import fcntl
+import gc
 import os
 import socket
 from dataclasses import dataclass
@@ -97,6 +98,7 @@ def _shut(lock: Lock, task: Task) -> None:
         finally:
             os.close(listener)  # or a stopped call would wait for ever once the warder is gone
     courier.close()
+    gc.enable()
 
 
 def _give_up(error: BaseException) -> None:

@@ -45,6 +45,9 @@ def main(control: int, omitted: frozenset[str]) -> None:
     _adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = socket.socket(fileno=control)
+    if len(os.listdir("/proc/self/task")) > 1:
+        channel.sendall(b"Xsystem: a library has started a thread, so that nothing can be forked safely")
+        return
     channel.sendall(b"R")
     gc.disable()
     gc.collect()
@@ -66,12 +69,12 @@ def _adopt_orphans() -> None:
 
 def _prepare() -> None:
     """Import all that code may want, so that it never needs a file, and close the way to anything else."""
-    os.environ.clear()
     sys.modules["pyarrow"] = None  # type: ignore[assignment]  # it starts a thread and opens files and sockets
     for name in ("numpy", "pandas", *_STANDARD.split(), *_INNER.split()):
         __import__(name)
     import numpy as np
 
+    os.environ.clear()  # after the imports: it held the number of threads that OpenBLAS may start
     random.seed(0)
     np.random.seed(0)
 

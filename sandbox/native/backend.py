@@ -211,9 +211,11 @@ def _await_ready(channel: socket.socket, words: str) -> None:
         raise SandboxUnavailable(f"{words}: {told}", field=told.partition(": ")[0], hint=hint(told.partition(": ")[0]))
 
 
-def _refusals(tried: tuple[str, ...]) -> str:
+def _refusals(text: str, tried: tuple[str, ...]) -> str:
     """Say in words what the kernel refused before the code gave up."""
     found = [words for names, words in _WORDS.items() if set(names.split()) & set(tried)]
+    if not found and "PermissionError" in text:
+        found = ["file", "clock", "process"]
     return f"In the sandbox there is no {', no '.join(found)}." if found else ""
 
 
@@ -254,6 +256,6 @@ def _error(
     if status == WRONG:
         return BadResult(answer.text(), field="factor")
     if status == CRASHED:
-        return Crashed(answer.text(), field="code", hint=_refusals(tried))
+        return Crashed(text := answer.text(), field="code", hint=_refusals(text, tried))
     name = signal.Signals(sign).name if sign in set(signal.Signals) else "no answer"
     return Crashed(f"the process ended with {name} and gave no answer", field="code", got=name)

@@ -9,6 +9,7 @@ Source: linux/seccomp.h, linux/filter.h; arguments are compared by the 32 bits t
 from __future__ import annotations
 
 import ctypes
+import errno
 import struct
 
 from .libc import syscall
@@ -19,9 +20,9 @@ __all__ = ["COURIER", "STATUS", "program", "seal"]
 STATUS, COURIER = 3, 4
 """The descriptors of the status pipe, and of the socket over which the filter's listener is handed out."""
 
-_PLAIN = ("brk", "close", "exit", "exit_group", "futex", "madvise", "mremap", "munmap", "restart_syscall")
+_PLAIN = ("brk", "close", "exit", "exit_group", "madvise", "mremap", "munmap", "restart_syscall")
 _EXECUTE, _ANONYMOUS = 0x4, 0x20
-_KILL, _ASK, _ALLOW = 0x80000000, 0x7FC00000, 0x7FFF0000
+_KILL, _ASK, _ALLOW, _DENY = 0x80000000, 0x7FC00000, 0x7FFF0000, 0x00050000 | errno.EPERM
 _LOAD, _IF_EQUAL, _IF_NOT_LESS, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _SET_FILTER, _NEW_LISTENER = 1, 1 << 3
@@ -38,6 +39,7 @@ def program(machine: Machine) -> bytes:
         lines += [(_IF_EQUAL, 0, 1, number[name]), _answer(_ALLOW)]
     lines += _when(number["write"], _one_of(0, (STATUS, 1, 2)))
     lines += _when(number["sendmsg"], _one_of(0, (COURIER,)))
+    lines += _when(number["clock_gettime"], _silent_unless(0, 0))
     lines += _when(number["mprotect"], _without(2, _EXECUTE))
     lines += _when(number["mmap"], _without(2, _EXECUTE, then=_with(3, _ANONYMOUS)))
     lines.append(_answer(_ASK))
@@ -70,6 +72,11 @@ def _when(number: int, block: list[_Line]) -> list[_Line]:
 def _one_of(position: int, values: tuple[int, ...]) -> list[_Line]:
     tests = [line for value in values for line in ((_IF_EQUAL, 0, 1, value), _answer(_ALLOW))]
     return [_argument(position), *tests, _answer(_ASK)]
+
+
+def _silent_unless(position: int, value: int) -> list[_Line]:
+    """Refuse without a word, but tell of one value: locks look at other clocks than the one that tells the time."""
+    return [_argument(position), (_IF_EQUAL, 0, 1, value), _answer(_ASK), _answer(_DENY)]
 
 
 def _without(position: int, bits: int, then: list[_Line] | None = None) -> list[_Line]:
