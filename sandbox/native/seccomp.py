@@ -26,6 +26,8 @@ _KILL, _ASK, _ALLOW, _DENY = 0x80000000, 0x7FC00000, 0x7FFF0000, 0x00050000 | er
 _LOAD, _IF_EQUAL, _IF_NOT_LESS, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _SET_FILTER, _NEW_LISTENER = 1, 1 << 3
+_WAKE_OWN = 0x81
+"""FUTEX_WAKE_PRIVATE: a C library ends whatever it does only once with it; it waits for nothing, so it tells no time."""
 _Line = tuple[int, int, int, int]
 
 
@@ -40,6 +42,7 @@ def program(machine: Machine) -> bytes:
     lines += _when(number["write"], _one_of(0, (STATUS, 1, 2)))
     lines += _when(number["sendmsg"], _one_of(0, (COURIER,)))
     lines += _when(number["clock_gettime"], _silent_unless(0, 0))
+    lines += _when(number["futex"], _one_of(1, (_WAKE_OWN,)))
     lines += _when(number["mprotect"], _without(2, _EXECUTE))
     lines += _when(number["mmap"], _without(2, _EXECUTE, then=_with(3, _ANONYMOUS)))
     lines.append(_answer(_ASK))

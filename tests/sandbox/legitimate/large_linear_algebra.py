@@ -6,7 +6,7 @@ def factor(panel):
     lags = 24
     for t in range(2 * lags, len(r), 20):
         past = np.concatenate([r[t - lags - k : t - k] for k in range(lags)], axis=1)
-        u, s, v = np.linalg.svd(past, full_matrices=False)
+        _, s, _ = np.linalg.svd(past, full_matrices=False)
         gram = past.T @ past + np.eye(past.shape[1])
         weights = np.linalg.solve(gram, np.ones(past.shape[1]))
         out[t] = weights[: r.shape[1]] * s[0]
