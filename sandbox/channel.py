@@ -44,6 +44,8 @@ ENDED, OVERTIME, STOPPED, GONE = range(4)
 """How a call ended: by itself; by the wall clock; by a call that no factor makes; its wall could not be built."""
 
 _ALIGN = 4096
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters without ink; words can be hidden in them, as in marks (variation selectors)."""
 _PATH = re.compile(r"(?:/[\w.+@~-]+){2,}/?|[A-Za-z]:\\[\w.\\ -]+")
 
 
@@ -129,5 +131,5 @@ class Answer:
 def clean(raw: bytes) -> str:
     """Return text that is safe to print: one line, no control or invisible characters, no paths, cut."""
     text = raw.partition(b"\0")[0].decode("utf-8", "replace")
-    plain = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in text)
+    plain = "".join(" " if unicodedata.category(c)[0] in "CMZ" or c in _BLANK else c for c in text)
     return _PATH.sub("<path>", " ".join(plain.split()))[:TEXT_BYTES]

@@ -145,8 +145,14 @@ def _reached(claim: Claim, cell: Cell, values: NDArray[np.float64] | None) -> bo
     """Tell whether a call gave the cell the value that is claimed."""
     if values is None:
         return False
-    part = (slice(cell.day, cell.day + 1), slice(cell.name, cell.name + 1))
-    return first_change(claim.values[part], values[part]) is None
+    day = slice(cell.day, cell.day + 1)
+    part = (day, slice(cell.name, cell.name + 1))
+    if first_change(claim.values[part], values[part]) is not None:
+        return False
+    same_bits = first_difference(claim.values[part], values[part]) is None
+    return (
+        same_bits or first_change(claim.values[day], values[day]) is None
+    )  # too little to see in a cell, not in a day
 
 
 def day_of(frames: Frames, row: int) -> date:

@@ -30,7 +30,7 @@ from ..channel import (
 from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
 from ..job import Job, Outcome
 from ..limits import Limits
-from .bare import command
+from .bare import command, same_addresses
 from .escapes import insist
 from .layers import LayerName
 from .primitives import examine, hint, unavailable
@@ -106,7 +106,7 @@ class _Server:
 
     def __init__(self, omit: frozenset[str]) -> None:
         self._socket, there = socket.socketpair()
-        with there:
+        with there, same_addresses():
             self._process = subprocess.Popen(
                 _command(there.fileno(), omit), env=_ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,

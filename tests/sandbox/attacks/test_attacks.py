@@ -1,0 +1,79 @@
+"""Hostile code of every class gets nothing out of the sandbox and changes nothing, as root and as anybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .__main__ import ROOT
+from .snippet import read
+
+NOBODY = 65534
+CLASSES = sorted({each.group for each in read()})
+USERS = ("root", "nobody") if os.getuid() == 0 else ("whoever is here",)
+
+
+def started(user: str) -> subprocess.Popen[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.sandbox.attacks",
+        "--seed",
+        user,
+        *(("--user", str(NOBODY)) if user == "nobody" else ()),
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / ".root")))}
+    return subprocess.Popen(
+        command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, list[dict[str, Any]]]:
+    """Attack as every user at the same time, and return what each run told."""
+    runs = {user: started(user) for user in USERS}
+    said = {user: run.communicate() for user, run in runs.items()}
+    for lines, errors in said.values():
+        assert lines, errors
+    return {user: [json.loads(line) for line in lines.splitlines()] for user, (lines, _) in said.items()}
+
+
+@pytest.fixture
+def records(request: pytest.FixtureRequest, told: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return what the run of one user told; skip where the kernel lacks a primitive."""
+    found = told[request.param]
+    if "unavailable" in found[0]:
+        pytest.skip(f"{found[0]['unavailable']}: {found[0]['message']}")
+    return found
+
+
+def test_there_are_enough_of_them_and_each_has_a_name_of_its_own() -> None:
+    titles = Counter(each.title for each in read())
+    assert titles.most_common(1)[0][1] == 1
+    assert len(titles) >= 150
+    assert len(CLASSES) >= 20
+    assert all(each.proof and each.code for each in read())
+
+
+@pytest.mark.parametrize("group", CLASSES)
+@pytest.mark.parametrize("records", USERS, indirect=True)
+def test_nothing_gets_through(records: list[dict[str, Any]], group: str) -> None:
+    mine = [each for each in records if each.get("group") == group]
+    assert {each["title"]: each["escapes"] for each in mine if each["escapes"]} == {}
+    assert len(mine) == sum(each.group == group for each in read(group))
+
+
+@pytest.mark.parametrize("records", USERS, indirect=True)
+def test_nothing_is_left(records: list[dict[str, Any]]) -> None:
+    assert records[-1] == {"end": True, "escaped": 0, "left": []}
+
+
+def test_every_snippet_is_data_and_none_is_imported() -> None:
+    assert {path.suffix for path in Path(__file__).with_name("snippets").iterdir()} == {".txt"}
