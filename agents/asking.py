@@ -8,19 +8,20 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..router import BudgetEnded, ReplyRefused, Task
-from .prompt import load_prompt
+from .prompt import load_prompts
 from .protocols import Desk, Json
 
 
 @dataclass(frozen=True)
 class Question:
-    """What one agent asks; `key` names the piece of work and fixes its seed."""
+    """What one agent asks; `key` names the piece of work and fixes its seed, `more` are prompts after the role's own."""
 
     role: str
     intent: str
     key: str
     schema: type[BaseModel]
     context: Json
+    more: tuple[str, ...] = ()
 
 
 async def answer(desk: Desk, question: Question) -> Json:
@@ -29,7 +30,7 @@ async def answer(desk: Desk, question: Question) -> Json:
     A model that cannot meet its schema costs one branch, not the campaign. An ended budget closes the campaign. Any
     other error, such as no connection, leaves the campaign to be resumed.
     """
-    prompt = load_prompt(question.role)
+    prompt = load_prompts(question.role, *question.more)
     task = Task(
         role=question.role,
         intent=question.intent,

@@ -22,7 +22,8 @@ async def propose(desk: Desk, work: Work) -> Json:
     async def ask() -> Json:
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
-        reply = await answer(desk, Question("factor", intent, key, Candidates, context))
+        more = ("python",) if desk.config.python else ()
+        reply = await answer(desk, Question("factor", intent, key, Candidates, context, more))
         proposed = reply.pop("candidates", [])[: work.count]
         return {**reply, "items": [{"key": k, **c} for k, c in zip(work.attempts(), proposed, strict=False)]}
 
@@ -81,7 +82,7 @@ def _context(desk: Desk, work: Work) -> Json:
             "critique": _critique(desk, work),
             "refused": [_refusal(desk, key) for key in work.refused],
         },
-        "request": {"count": work.count, "step": work.step},
+        "request": {"count": work.count, "step": work.step} | ({"python": True} if desk.config.python else {}),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..factors.python import is_python
 from .critic import TOOLS
 from .idea import language
 from .marks import Mark, finite
@@ -58,7 +59,8 @@ def choose(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alik
 def members(marks: Sequence[Mark], sent: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
     """Return the members of a set: the best of each hypothesis, unlike each other and what was sent before.
 
-    Weights are equal, so one that is far weaker than the best would only dilute it.
+    Weights are equal, so one that is far weaker than the best would only dilute it. Python factors stand alone: a set is a
+    formula.
     """
     best: dict[str, Mark] = {}
     for mark in marks:
@@ -92,7 +94,8 @@ async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: 
     alike = likeness(desk)
     strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
     worthy = [mark for mark in strong if mark.t * direction(desk, mark) > 0]
-    group = members(worthy, sent, desk.config.set_size, alike) if purse.closing else []
+    formulas = [mark for mark in worthy if not _is_code(desk, mark)]
+    group = members(formulas, sent, desk.config.set_size, alike) if purse.closing else []
     if len(group) >= 2 and purse.trials > 0:
         await submit_set(desk, group, f"{key}/set")
     now: list[Mark] = []
@@ -104,6 +107,10 @@ async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: 
         await submit(desk, chosen, f"{key}/t{turn}")
         now += chosen
     return now
+
+
+def _is_code(desk: Desk, mark: Mark) -> bool:
+    return is_python(str((desk.journal.read("score", mark.key) or {}).get("text", "")))
 
 
 def direction(desk: Desk, mark: Mark) -> int:

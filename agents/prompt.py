@@ -31,6 +31,18 @@ class Prompt:
 
 
 @cache
+def load_prompts(*names: str) -> Prompt:
+    """Return several prompts as one: the texts one after the other, and a digest of all."""
+    first, *more = map(load_prompt, names)
+    if not more:
+        return first
+    parts = [first, *more]
+    text = "\n".join(each.text for each in parts)
+    name, version = ("+".join(getattr(each, part) for each in parts) for part in ("name", "version"))
+    return Prompt(name, version, text, sha256("".join(each.digest for each in parts).encode()).hexdigest())
+
+
+@cache
 def load_prompt(name: str) -> Prompt:
     """Return a prompt that ships with the room."""
     path = FOLDER / f"{name}.md"

@@ -38,9 +38,9 @@ class Ideas(Record):
 
 
 class Candidate(Record):
-    """One formula and what it is meant to do."""
+    """One formula, or the code of a Python factor, and what it is meant to do."""
 
-    text: str = Field(min_length=1, max_length=2_000)
+    text: str = Field(min_length=1, max_length=8_000)
     rationale: str = Field(max_length=1_000)
     intent: str = Field(max_length=80)
 

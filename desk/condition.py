@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .code import in_one_line
 from .console import answers
 from .figures import DASH, chance, count, generic, ids, number, plural
 
@@ -58,7 +59,7 @@ def _table(rows: Sequence[Facts]) -> Table:
     table.add_column("evidence", overflow="fold")
     table.add_column("last day", no_wrap=True)
     for row in rows:
-        name = Text.assemble(str(row["text"]), (f"\n{_held(row)}{_origin(row)}", "dim"))
+        name = Text.assemble(in_one_line(str(row["text"])), (f"\n{_held(row)}{_origin(row)}", "dim"))
         figures = [number(row["selection_rank_ic"], 4, sign=True), number(row["rank_ic_since"], 4, sign=True)]
         figures += [number(row["t_since"], 1, sign=True), count(row["days"])]
         status = Text(str(row["status"]), STYLES.get(str(row["status"]), ""))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .code import source
 from .console import print_object
 from .options import DIALECTS, AsJson, Dialect, Fields, FormulaFile, Groups
 from .written import Written, collected
@@ -14,7 +15,9 @@ from .written import Written, collected
 __all__ = ["UNREADABLE", "check", "explain", "names_read", "operators", "translate"]
 
 Facts = dict[str, Any]
-Formulas = Annotated[list[str] | None, typer.Argument(metavar="EXPR", help="One or more formulas, in quotes.")]
+Formulas = Annotated[
+    list[str] | None, typer.Argument(metavar="EXPR", help="One or more formulas, in quotes; or FILE.py.")
+]
 
 REFUSED, UNREADABLE = 1, 2
 NOT_CARRIED = frozenset({"dialect", "causal"})
@@ -85,7 +88,7 @@ def explain(
     from ..factors.facts import explained
     from .told import print_explanation
 
-    facts = explained(parse(expression, dialect=dialect, **names_read(fields, groups)))
+    facts = explained(parse(source(expression), dialect=dialect, **names_read(fields, groups)))
     if as_json:
         print_object(facts)
     else:

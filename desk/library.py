@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .code import in_one_line, source
 from .console import print_object, print_plain
 from .figures import plural
 from .finding import WORKSPACE
@@ -103,7 +104,9 @@ def show(
 def add(
     words: Annotated[
         list[str],
-        typer.Argument(metavar="RUN ID | EXPR", help="A run and the id of what it accepted; or a formula in quotes."),
+        typer.Argument(
+            metavar="RUN ID | EXPR", help="A run and the id of what it accepted; or a formula in quotes; or FILE.py."
+        ),
     ],
     dialect: Dialect = "alphaloom",
     fields: Fields = None,
@@ -129,7 +132,7 @@ def add(
     from ..factors import parse
     from .formulas import names_read
 
-    expression = parse(words[0], dialect=dialect, **names_read(fields, groups))
+    expression = parse(source(words[0]), dialect=dialect, **names_read(fields, groups))
     with _library(workspace, make=True) as ledger:
         _tell_added(add_by_hand(ledger, expression, _today()), as_json=as_json)
 
@@ -140,7 +143,7 @@ def _tell_added(admitted: Admitted, *, as_json: bool) -> None:
     if as_json:
         print_object({**told, "status": entry.status, "proof": entry.proof})
         return
-    print_plain(f"{entry.factor_id}  {entry.canonical}")
+    print_plain(f"{entry.factor_id}  {in_one_line(entry.canonical)}")
     print_plain(f"{'added' if admitted.new else 'there already'}: {entry.status}; {entry.proof}")
 
 
@@ -226,7 +229,7 @@ def _tell_standing(entry: Entry, now: str, reason: str, *, as_json: bool) -> Non
     if as_json:
         print_object({"id": entry.factor_id, "text": entry.canonical, "status": entry.status, "reason": reason.strip()})
     else:
-        print_plain(f"{entry.factor_id}  {entry.canonical}")
+        print_plain(f"{entry.factor_id}  {in_one_line(entry.canonical)}")
         print_plain(f"{now}: {reason.strip()}")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import beside, closing, unproven
 from .cards import Card, Reason, card, deciding
+from .code import in_one_line
 from .figures import DASH, chance, count, generic, ids, money, number, percent, plural
 from .plots import Span, Stage, funnel, timeline
 from .rules import costs, rules
@@ -227,7 +228,7 @@ def _rejected_row(entry: Mapping[str, Any]) -> Rejected:
     reason: Reason | None = deciding(entry)
     return Rejected(
         id=ids(entry.get("id")) + (f", set of {len(entry['members'])}" if entry.get("members") else ""),
-        text=str(entry.get("text") or ""),
+        text=in_one_line(str(entry.get("text") or "")),
         numbers=[
             number(search.get("rank_ic"), 4, sign=True),
             number(search.get("t"), 2, sign=True),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .code import source
 from .console import answers, print_object
 from .figures import DASH, beside, generic, number, percent
 from .formula_command import FormulaCommand
@@ -28,7 +29,9 @@ app = typer.Typer(no_args_is_help=True, help="Work on factors.")
     short_help="Score a factor on the search window.",
 )
 def score(
-    expression: Annotated[str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'")],
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'; or FILE.py, a Python factor")
+    ],
     campaign: CampaignFile = None,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
@@ -47,7 +50,7 @@ def score(
     from .research import score_factor
 
     place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
-    sheet = score_factor(expression, place, gate=gate, dialect=dialect, stress=stress)
+    sheet = score_factor(source(expression), place, gate=gate, dialect=dialect, stress=stress)
     if as_json:
         print_object(sheet)
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .code import in_one_line, source
 from .console import answers, print_object
 from .figures import generic, percent, plural
 from .finding import WORKSPACE
@@ -36,7 +37,9 @@ Library = Annotated[
 
 
 def similar(
-    expression: Annotated[str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'")],
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'; or FILE.py, a Python factor")
+    ],
     dialect: Dialect = "alphaloom",
     library: Library = None,
     top: Annotated[int, typer.Option("--top", min=1, max=1000, help="How many formulas to show.")] = 10,
@@ -48,7 +51,7 @@ def similar(
     from ..factors import parse
     from ..factors.facts import checked
 
-    names = names_read(fields, groups)
+    names, expression = names_read(fields, groups), source(expression)
     facts = checked(expression, dialect=dialect, **names)
     if not facts["ok"]:
         _tell_mistakes(expression, facts, as_json=as_json)
@@ -143,7 +146,7 @@ def _reasons(mine: Expression, found: Likeness) -> Iterator[str]:
 
     part, own, other = found.part, outline(mine.core).size, found.known.size
     assert part is not None
-    if mine.canonical_text == found.known.text:
+    if mine.shown == found.known.text:
         yield "the same formula"
     elif part.size == own == other:
         yield "the same, but for its sign, its options, and last steps that keep the order of names"
@@ -167,7 +170,7 @@ def _print_rows(mine: Expression, rows: Sequence[Facts]) -> None:
     from rich.text import Text
 
     console = answers()
-    console.print(Text(mine.text, style="bold"))
+    console.print(Text(in_one_line(mine.text), style="bold"))
     if not rows:
         console.print("Nothing that is known shares anything with it.")
         return
@@ -176,6 +179,6 @@ def _print_rows(mine: Expression, rows: Sequence[Facts]) -> None:
     for title in ("formula", "shares", "why"):
         table.add_column(title, overflow="fold")
     for row in rows:
-        named = Text.assemble((row["id"], "bold"), (f" ({row['where']})", "dim"), f"\n{row['text']}")
+        named = Text.assemble((row["id"], "bold"), (f" ({row['where']})", "dim"), f"\n{in_one_line(row['text'])}")
         table.add_row(percent(row["ratio"]), named, Text(row["shared"]), Text(row["why"]))
     console.print(table)

@@ -55,14 +55,14 @@ def print_explanation(facts: Facts) -> None:
     """Print a formula on a card."""
     console = answers()
     rows = [("", facts["explained"])]
-    if facts["alphaloom"] != facts["text"]:
+    if facts["alphaloom"] != facts["text"] and "amounts_to" not in facts:
         rows.append(("in alphaloom", facts["alphaloom"]))
     ns = facts["cost"]["ns_per_cell"]
     cost = f"about {generic(ns)} ns a cell on one core, {generic(ns)} ms for a million cells: an estimate"
     rows += [
         *_checked(facts),
         ("depth", f"{plural(facts['depth'], 'level')}, {plural(facts['constants'], 'chosen number')}"),
-        ("cost", cost),
+        *([] if "amounts_to" in facts else [("cost", cost)]),
         *_column("fields", [(each["name"], f"{each['meaning']}, {each['unit']}") for each in facts["fields"]]),
         *_column("operators", [(each["signature"], each["meaning"]) for each in facts["operators"]]),
     ]
@@ -114,6 +114,13 @@ def _column(title: str, pairs: Rows) -> list[tuple[str, str]]:
 
 
 def _checked(facts: Facts) -> list[tuple[str, str]]:
+    if "amounts_to" in facts:
+        return [
+            ("amounts to", facts["amounts_to"]),
+            ("id", facts["id"]),
+            ("reads", f"back about {plural(facts['warmup'], 'row')}, by the numbers in it"),
+            ("size", plural(facts["size"], "step")),
+        ]
     first, last = facts["interval"]
     days = "today only" if first == last == 0 else f"the rows from {first} to {last}, today being 0"
     return [

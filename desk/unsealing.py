@@ -19,6 +19,7 @@ from .report import SEALED, write_report
 
 if TYPE_CHECKING:
     from ..evidence import Evaluator
+    from ..evidence.jail import Jail
     from ..ledger import Ledger, Run
 
 __all__ = ["Unsealed", "open_seal", "unsealed"]
@@ -101,6 +102,8 @@ def _refuse_unfinished(row: Run) -> None:
 
 def _opened(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[dict[str, Any], str]:
     """Open the sealed days and write the result beside the run, whole; return it with what there is to tell."""
+    from ..campaign import Settings
+    from ..evidence.jail import Jail
     from ..evidence.opening import begun, unseal
     from ..ledger import write_json
 
@@ -109,15 +112,16 @@ def _opened(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple
             f"Run {row.id} accepted nothing, so there is nothing to examine; the days stay sealed.", field="run",
             got="0 accepted", allowed="a run that accepted a factor or a set",
         )  # fmt: skip
-    evaluator = _evaluator(ledger, row)
-    before = begun(evaluator)
-    record = unseal(evaluator, accepted, reason)
+    with Jail(Settings.recorded(row.config["settings"]).sandbox) as jail:
+        evaluator = _evaluator(ledger, row, jail)
+        before = begun(evaluator)
+        record = unseal(evaluator, accepted, reason)
     body = write_json(ledger.run_folder(row.id) / SEALED, record)
     ledger.record_artefact(row.id, SEALED, ledger.put(body))
     return record, RESUMED.format(number=before.number) if before else ""
 
 
-def _evaluator(ledger: Ledger, row: Run) -> Evaluator:
+def _evaluator(ledger: Ledger, row: Run, jail: Jail) -> Evaluator:
     """Return the evaluation service of a run on its own panel; another panel is refused before anything is written."""
     from ..campaign import Campaign, Settings
     from ..evidence import Bench
@@ -125,7 +129,8 @@ def _evaluator(ledger: Ledger, row: Run) -> Evaluator:
     settings = Settings.recorded(row.config["settings"])
     panel, dataset = settings.market.open(settings.seed)
     Campaign(settings, ledger.workspace, row.id).recognise(ledger, panel)
-    return Bench.set_up(panel, ledger, settings.evidence, dataset).evaluator(row.id, settings.budget)
+    bench = Bench.set_up(panel, ledger, settings.evidence, dataset, runner=jail)
+    return bench.evaluator(row.id, settings.budget)
 
 
 def _print(found: Unsealed) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .cards import deciding
+from .code import in_one_line
 from .figures import DASH, chance, ids, number
 from .page import said, strength, verdict_sentence
 
@@ -76,7 +77,11 @@ def _add(table: Table, verdict: str, entry: Mapping[str, Any]) -> None:
 
 def _name(entry: Mapping[str, Any]) -> str:
     members = entry.get("members")
-    return f"set of {len(members)}: {', '.join(map(ids, members))}" if members else str(entry.get("text") or DASH)
+    return (
+        f"set of {len(members)}: {', '.join(map(ids, members))}"
+        if members
+        else in_one_line(str(entry.get("text") or DASH))
+    )
 
 
 def _why(entry: Mapping[str, Any]) -> str:

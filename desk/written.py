@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .code import source
 from .errors import NoFormula
 
 __all__ = ["Written", "collected"]
@@ -61,7 +62,7 @@ def collected(texts: Sequence[str], file: str | None) -> list[Written]:
     OSError
         Where the file cannot be read.
     """
-    found = [Written(text, line=number) for number, text in enumerate(texts, start=1)]
+    found = [Written(source(text), line=number) for number, text in enumerate(texts, start=1)]
     if file is not None:
         found += _lines(_content(file), "stdin" if file == "-" else file)
     if not found:

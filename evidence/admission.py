@@ -47,7 +47,7 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> Admitted:
         )  # fmt: skip
     evaluation, factor = archive.evaluations[verdict.factor_id], archive.expression(verdict.factor_id)
     claim = archive.claims[verdict.factor_id]
-    row = LibraryRow(factor.id, evaluation.text, factor.canonical_text, claim.id, archive.run.id, evaluation.sheet)
+    row = LibraryRow(factor.id, evaluation.text, factor.shown, claim.id, archive.run.id, evaluation.sheet)
     new = bool(ledger.kept.record(rows=[row]))
     return Admitted(entry_named(ledger, factor.id), new)
 
@@ -88,7 +88,7 @@ def _added_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted
     if same:
         return Admitted(same[0], False)
     sheet = {"fields": sorted(expression.fields)}
-    row = LibraryRow(expression.id, expression.text, expression.canonical_text, "", "", sheet, BY_HAND)
+    row = LibraryRow(expression.id, expression.text, expression.shown, "", "", sheet, BY_HAND)
     standing = Standing(expression.id, "added", "live", "hand", "added by hand; nobody judged it", day)
     ledger.kept.record(rows=[row], standings=[standing])
     return Admitted(entry_named(ledger, expression.id), True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..factors import Expression
 from .alignment import Claim
+from .errors import EvidenceError
 
 Values = NDArray[np.float32]
 
@@ -46,7 +47,19 @@ class Case:
 
 
 def sum_of_ranks(members: Sequence[Case]) -> str:
-    """Write a set as one formula: ranks added with the sign that search gave each."""
+    """Write a set as one formula: ranks added with the sign that search gave each.
+
+    Raises
+    ------
+    EvidenceError
+        A member is a Python factor, which stands in no formula.
+    """
+    code = [member.expression.id for member in members if member.expression.code]
+    if code:
+        raise EvidenceError(
+            "A Python factor cannot be a member of a set, which is a formula.", field="members", got=code,
+            allowed="formulas", hint="Submit it alone.",
+        )  # fmt: skip
     signs = ["-" if (member.rank_ic or 0.0) < 0 else "+" for member in members]
     parts = [f"{sign} rank({member.expression.canonical_text})" for sign, member in zip(signs, members, strict=True)]
     return " ".join(parts).removeprefix("+ ")

@@ -62,6 +62,11 @@ class Computing:
         """Return the panel that factors are computed on."""
         return self.engine.panel
 
+    @property
+    def stamps(self) -> list[str]:
+        """Return what must stand beside values of Python code that nothing contained; empty where all was."""
+        return [self.contained.stamp] if self.contained and self.contained.stamp else []
+
     def until(self, days: int) -> Computing:
         """Return the same with Python code shown only the first days."""
         return replace(self, days=days)

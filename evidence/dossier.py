@@ -142,7 +142,7 @@ class Dossier:
         return {
             "id": name,
             "form": "python" if expression.code else "expression",
-            "text": expression.code or expression.canonical_text,
+            "text": expression.shown,
             "explained": explain(expression),
             "hypothesis": self.claims[name].record(),
             "reasons": list(row.reasons) if row else [_not_sent(evaluation.sheet)],
@@ -218,6 +218,7 @@ class Dossier:
         if self.evaluator.windows.inherited:
             said = "an earlier campaign on these days and names fixed the windows; the shares in this one's file do not count"
             found.append({"code": "windows", "message": said})
+        found += [{"code": "uncontained", "message": text} for text in self.evaluator.engine.stamps]
         return found + [
             {
                 "code": "leak_alarm",

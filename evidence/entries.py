@@ -222,7 +222,7 @@ class _Reader:
                 seen.add(name)
                 row = archive.evaluations[name]
                 fields = tuple(row.sheet["fields"])
-                canonical = parse(row.text, fields=fields).canonical_text
+                canonical = parse(row.text, fields=fields).shown
                 told = {"text": row.text, "canonical": canonical, "fields": fields, "origin": WATCHLIST, "run": run}
                 yield self._judged(archive, name, told, histories.get(name, []))
 

@@ -271,7 +271,7 @@ class Evaluator:
         expression = self.read(row.text)
         return {
             "id": row.factor_id,
-            "text": expression.canonical_text,
+            "text": expression.shown,
             "explained": explain(expression),
             "sheet": sheet,
             "weaknesses": row.sheet["weaknesses"],
@@ -294,6 +294,7 @@ class Evaluator:
         if added and (said := added.doubt(sheet["rank_ic"])):
             doubts.append({"code": "adds_little", "message": said})
         doubts += [{"code": "units", "message": text} for text in expression.warnings]
+        doubts += [{"code": "uncontained", "message": text} for text in self.engine.stamps]
         kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
         named = {"id": expression.id, "text": expression.text, "explained": explain(expression)}
         return {**named, **kept, "incremental": added.record() if added else None, "warnings": doubts}
@@ -334,12 +335,8 @@ class Evaluator:
     def _submit_set(self, ids: Sequence[str]) -> Verdict:
         members = tuple(self._case(factor_id) for factor_id in sorted(set(ids)))
         if not 2 <= len(members) <= MOST_MEMBERS:
-            raise EvidenceError(
-                f"A set has 2 to {MOST_MEMBERS} members.",
-                field="members",
-                got=len(members),
-                allowed=f"2 to {MOST_MEMBERS}",
-            )
+            allowed = f"2 to {MOST_MEMBERS}"
+            raise EvidenceError(f"A set has {allowed} members.", field="members", got=len(members), allowed=allowed)
         expression = self.read(sum_of_ranks(members))
         if expression.id not in self.rows and self.trials_left() <= 0:
             raise trials_spent()
@@ -386,7 +383,7 @@ class Evaluator:
     def _keep(self, case: Case) -> None:
         row = self.rows.get(case.expression.id)
         sheet = dict(row.sheet) if row else {"fields": sorted(case.expression.fields)}
-        text, canonical = case.expression.text, case.expression.canonical_text
+        text, canonical = case.expression.text, case.expression.shown
         self.ledger.add_to_library(LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet))
         self._holdings.show(self.library())
         self.library_values.show(self.compared())

@@ -170,7 +170,7 @@ def _taken_in(ledger: Ledger, file: LibraryFile, name: str, day: str) -> dict[st
 
 
 def _row(one: Factor) -> LibraryRow:
-    canonical = parse(one.text, fields=one.fields).canonical_text
+    canonical = parse(one.text, fields=one.fields).shown
     judged = Terms(**one.judged.model_dump()).full() if one.judged else None
     terms = {"judged": judged, "proof": one.proof, "days_since": one.days_since, "rank_ic_since": one.rank_ic_since}
     sheet = {"fields": list(one.fields), "rank_ic": one.search_rank_ic}

@@ -38,7 +38,7 @@ class Known(NamedTuple):
     def of(cls, name: str, expression: Expression, where: str) -> Self:
         """Return a formula under a name, with where it stands."""
         drawn = outline(expression.core)
-        return cls(name, where, expression.canonical_text, drawn.text, drawn.numbers, drawn.size)
+        return cls(name, where, expression.shown, drawn.text, drawn.numbers, drawn.size)
 
     def spans(self, part: Outline) -> Iterator[Numbers]:
         """Yield the numbers of each place where an outline stands in this one."""

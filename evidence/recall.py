@@ -34,7 +34,7 @@ def _factor(evaluator: Evaluator, name: str, claim: Claim, words: Mapping[str, s
     sheet = row.sheet
     return {
         "id": name,
-        "text": evaluator.read(row.text).canonical_text,
+        "text": evaluator.read(row.text).shown,
         "hypothesis": claim.id,
         "mechanism": claim.mechanism,
         "rank_ic": sheet["rank_ic"],

@@ -26,7 +26,14 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType(
 )
 LONGEST_TOLD = 200
 UNITS: Mapping[str, str] = MappingProxyType(
-    {"bool": "a condition", "number": "a plain number", "rank": "a rank", "ratio": "a ratio", "return": "a return"}
+    {
+        "bool": "a condition",
+        "number": "a plain number",
+        "python": "not known, being code",
+        "rank": "a rank",
+        "ratio": "a ratio",
+        "return": "a return",
+    }
 )
 
 

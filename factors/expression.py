@@ -67,3 +67,8 @@ class Expression:
     warnings: tuple[str, ...] = ()
     code: str = ""
     reads_members: bool = False
+
+    @property
+    def shown(self) -> str:
+        """Return what a person reads: a formula in its canonical form, code as it was written."""
+        return self.code or self.canonical_text

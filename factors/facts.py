@@ -57,7 +57,8 @@ def checked(text: str, *, fields: Names = None, groups: Names = None, dialect: s
 
 
 def facts_of(expression: Expression) -> Facts:
-    """Return what a formula is that was read; see `checked`."""
+    """Return what a formula is that was read; see `checked`. Of code also what it ``amounts_to`` in the language."""
+    amounts = {"amounts_to": render(expression.root)} if expression.code else {}
     return {
         "canonical": expression.canonical_text,
         "id": expression.id,
@@ -65,6 +66,7 @@ def facts_of(expression: Expression) -> Facts:
         "interval": [expression.lookback.lo, expression.lookback.hi],
         "warmup": expression.warmup,
         "size": expression.size,
+        **amounts,
         "errors": [],
         "warnings": list(expression.warnings),
     }
@@ -89,7 +91,7 @@ def explained(expression: Expression) -> Facts:
         "depth": expression.depth,
         "constants": expression.constants,
         "fields": [_field(name) for name in sorted(expression.fields)],
-        "operators": [_operator(name) for name in operators_used(expression.root)],
+        "operators": [_operator(name) for name in operators_used(expression.root) if name in OPERATORS],
         "cost": cost(expression),
     }
 

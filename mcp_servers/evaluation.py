@@ -9,6 +9,7 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..evidence import Claim, Evaluator, Proposal
+from ..factors.python import LONGEST_CODE
 from ..ledger import canonical_json
 from .answers import tool
 from .market import READ_ONLY
@@ -50,9 +51,9 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
     @server.tool(annotations=RECORDS)
     @tool
     def score_factor(
-        text: Annotated[str, Field(min_length=1, max_length=2000)], hypothesis: Hypothesis, key: Key
+        text: Annotated[str, Field(min_length=1, max_length=LONGEST_CODE)], hypothesis: Hypothesis, key: Key
     ) -> dict[str, Any]:
-        """Check, score and record a formula on the search window; a refusal says which step and why."""
+        """Check, score and record a formula or Python factor on the search window; a refusal says which step and why."""
         return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key))
 
     @server.tool(annotations=RECORDS)

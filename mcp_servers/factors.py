@@ -10,12 +10,18 @@ from pydantic import Field
 from ..evidence import Evaluator, nearest, recall_facts, tidy
 from ..factors import parse
 from ..factors.facts import checked, explained
+from ..factors.python import LONGEST_CODE
 from .answers import tool
 from .market import READ_ONLY
 from .server import ToolServer
 
 Text = Annotated[
-    str, Field(min_length=1, max_length=2000, description="a formula, e.g. rank(ts_std(returns, 30)) * -1")
+    str,
+    Field(
+        min_length=1,
+        max_length=LONGEST_CODE,
+        description="a formula, e.g. rank(ts_std(returns, 30)) * -1; or Python code that defines factor(panel)",
+    ),
 ]
 Dialect = Annotated[
     str,

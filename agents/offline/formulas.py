@@ -9,6 +9,7 @@ import numpy as np
 
 from ...factors import Expression, FactorError, Node, parse, render, sample
 from .breeding import DIRECTED, Stock, invert, local
+from .codes import codes_of
 from .mechanism import Mechanism, by_name, draw
 from .reading import Context, Json
 
@@ -62,7 +63,7 @@ class Nest:
     def _fits(self, expression: Expression) -> bool:
         strange = [name for name in expression.fields if name not in self.claimed]
         small = expression.size <= LARGEST and expression.depth <= DEEPEST and expression.constants <= MOST_NUMBERS
-        return small and 2 * len(strange) <= len(expression.fields)
+        return (small or bool(expression.code)) and 2 * len(strange) <= len(expression.fields)
 
     def _new(self, expression: Expression, intent: str) -> bool:
         if intent == "invert":
@@ -73,12 +74,22 @@ class Nest:
 def propose_formulas(context: Context) -> Json:
     """Return formulas for one hypothesis: repaired ones where some were refused, else a mix by the step."""
     nest = _nest(context)
+    if context.part("request").get("python") and context.task == "factor" and context.step == 0:
+        _offer_code(context, nest)
     if context.task == "repair":
         _repair(context, nest)
     else:
         _climb(context, nest)
     _fill(context, nest)
     return {"candidates": nest.kept[: context.count]}
+
+
+def _offer_code(context: Context, nest: Nest) -> None:
+    """Offer one Python factor of the mechanism, where there is one that was not tried."""
+    for code in codes_of(str(context.part("hypothesis").get("mechanism", ""))):
+        said = f"Python, since the language cannot say it: {code.said}"
+        if nest.offer(code.drawn(context.rng), said, "explore"):
+            return
 
 
 def _nest(context: Context) -> Nest:
@@ -100,7 +111,7 @@ def _parents(nest: Nest, rows: Sequence[object]) -> list[Parent]:
     found = []
     for row in rows:
         expression = nest.read(str(row.get("text", ""))) if isinstance(row, dict) else None
-        if expression is not None and isinstance(row, dict):
+        if expression is not None and not expression.code and isinstance(row, dict):
             found.append(Parent(expression, float(row.get("t") or 0.0)))
     return sorted(found, key=lambda parent: (-abs(parent.t), parent.expression.id))
 
@@ -184,7 +195,7 @@ def _repair(context: Context, nest: Nest) -> None:
     for row in context.rows("branch", "refused")[: context.count]:
         wanted = len(nest.kept) + 1
         expression = nest.read(str(row.get("text", ""))) if isinstance(row, dict) else None
-        parent = [Parent(expression, 0.0)] if expression is not None else []
+        parent = [Parent(expression, 0.0)] if expression is not None and not expression.code else []
         breeder = Breeder(context, nest, parent, [])
         for _ in range(TRIES if parent else 0):
             if breeder.breed():
