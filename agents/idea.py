@@ -77,5 +77,5 @@ def _context(desk: Desk, memory: Json, round_number: int, count: int) -> Json:
             "hypotheses": memory.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
             "library": memory.get("library", []),
         },
-        "request": {"count": count, "round": round_number},
+        "request": {"count": count, "round": round_number} | ({"python": True} if desk.config.python else {}),
     }

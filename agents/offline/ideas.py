@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..structure import overlap
+from .codes import codes_of
 from .mechanism import Mechanism, by_name, mechanisms
 from .reading import Context, Json
 
@@ -61,7 +62,8 @@ def _untried(context: Context, count: int) -> list[Mechanism]:
     pool = [mechanism for mechanism in mechanisms() if mechanism.usable(names)]
     order = context.rng.permutation(len(pool))
     shuffled = [pool[int(index)] for index in order]
-    listed = sorted(shuffled, key=lambda mechanism: tries.get(mechanism.id, 0))
+    told = bool(context.part("request").get("python"))  # then what only code can say is worth an early try
+    listed = sorted(shuffled, key=lambda each: (tries.get(each.id, 0), not (told and codes_of(each.id))))
     surveys = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
     lead = surveys[: max(1, round(SURVEYS * count))] if count else []
     return [*lead, *(mechanism for mechanism in listed if mechanism not in lead)][:count]

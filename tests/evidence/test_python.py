@@ -1,0 +1,279 @@
+"""Python factors before the evidence: what they are shown, what they are refused for, and what is held of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal, stress_on_search
+from alphaloom.evidence.archive import Archive
+from alphaloom.evidence.computing import Computing
+from alphaloom.evidence.contained import Contained
+from alphaloom.evidence.errors import NeedsSandbox, PythonRefused
+from alphaloom.evidence.jail import Jail, SandboxSettings
+from alphaloom.evidence.levels import READS
+from alphaloom.evidence.replay import replay
+from alphaloom.factors import Engine, parse
+from alphaloom.ledger import Ledger, Run
+from alphaloom.market import Panel
+from alphaloom.sandbox import Job, Outcome, Runner, SandboxUnavailable
+
+from .lab import SMALL, clock, market, scorer, steps
+from .test_levels import adjusted
+
+COPY = 'def factor(panel):\n    return -panel["returns"].rolling(20).std()'
+STATE = """
+def factor(panel):
+    close = panel["close"].to_numpy()
+    state, out = np.zeros(close.shape[1]), np.zeros(close.shape)
+    for t in range(1, len(close)):
+        state = np.where(close[t] > close[t - 1], state * 0.9 + 1, state * 0.5)
+        out[t] = state
+    return pd.DataFrame(out, index=panel["close"].index, columns=panel["close"].columns)
+"""
+
+
+class Counting:
+    """A runner that remembers the jobs that it was given."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner, self.jobs = runner, list[Job]()
+
+    @property
+    def stamp(self) -> str:
+        return self._runner.stamp
+
+    def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        def noted() -> Iterator[Job]:
+            for job in jobs:
+                self.jobs.append(job)
+                yield job
+
+        return self._runner.run_each(noted())
+
+    @property
+    def rows(self) -> int:
+        """Return the most days that any job held, shown or not."""
+        return max(len(job.frames.dates) for job in self.jobs)
+
+
+@pytest.fixture(scope="module")
+def jail() -> Iterator[Jail]:
+    with Jail(SandboxSettings(workers=1)) as made:
+        try:
+            Computing(Engine(market()), Contained(market(), made)).evaluate([parse(COPY)])
+        except (NeedsSandbox, SandboxUnavailable) as error:
+            pytest.skip(f"{error.field}: {error.message}")
+        yield made
+
+
+@pytest.fixture
+def runner(jail: Jail) -> Counting:
+    return Counting(jail)
+
+
+Maker = Callable[..., Evaluator]
+
+
+@pytest.fixture
+def service(ledger: Ledger, runner: Counting) -> Maker:
+    """Return a maker of evaluation services with a sandbox."""
+
+    def make(
+        run: str = "run", *, panel: Panel | None = None, settings: EvidenceSettings = SMALL, python: bool = True
+    ) -> Evaluator:
+        panel = panel or market()
+        set_up = Bench.set_up(panel, ledger, settings, "small", runner=runner)
+        bench = Bench(set_up.engine, scorer(panel, settings), set_up.windows, ledger)
+        rules = {"evidence": settings.model_dump(mode="json")}
+        config: dict[str, Any] = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
+        ledger.start_run(Run(run, config, 1, "small", clock().isoformat()))
+        return bench.evaluator(run, Budget(evaluations=20, trials=5), python=python)
+
+    return make
+
+
+def proposed(evaluator: Evaluator, text: str, direction: int = 1, key: str = "") -> dict[str, Any]:
+    fields = ("close", "returns", "volume", "open")
+    claim = Claim(f"h{direction}", "control", "code of the tests", direction, 5, fields)
+    return evaluator.propose(Proposal(text, claim, key or text))
+
+
+def judged(evaluator: Evaluator, text: str) -> Any:
+    direction = -1 if (evaluator.score(text)["rank_ic"] or 0.0) < 0 else 1
+    answer = proposed(evaluator, text, direction)
+    assert answer["ok"], answer
+    return evaluator.submit([answer["id"]])[0]
+
+
+def test_a_copy_in_python_scores_as_the_formula_does_and_is_not_new(service: Maker) -> None:
+    evaluator = service()
+    mine, theirs = evaluator.score(COPY), evaluator.score("-ts_std(returns, 20)")
+    assert mine["rank_ic"] == pytest.approx(theirs["rank_ic"], abs=1e-4)
+    assert mine["id"] != theirs["id"]
+    answer = proposed(evaluator, COPY)
+    assert (answer["ok"], answer["stage"]) == (False, "originality")
+
+
+def test_no_code_is_shown_a_day_after_search(service: Maker, runner: Counting) -> None:
+    evaluator = service()
+    told = 'def factor(panel):\n    x = panel["close"]\n    raise ValueError(f"{len(x)} days to {x.index[-1]}")'
+    answer = proposed(evaluator, told)
+    last = evaluator.windows.search.stop
+    assert answer["stage"] == "python"
+    assert f"{last} days to {evaluator.panel.dates[last - 1]}" in answer["errors"][0]["message"]
+    assert proposed(evaluator, STATE)["ok"]
+    evaluator.score(STATE)
+    stress_on_search(evaluator, [evaluator.read(STATE)])
+    assert runner.rows == last
+
+
+def test_it_gets_the_columns_that_it_names_and_numbers_for_names(service: Maker) -> None:
+    evaluator = service()
+    hidden = (
+        'def factor(panel):\n    open_ = panel["open"]\n    raise ValueError(sorted(panel), list(open_.columns)[:2])'
+    )
+    answer = evaluator.propose(Proposal(hidden.replace("sorted(panel)", "0"), claim("open"), "k"))
+    assert "'n0', 'n1'" in answer["errors"][0]["message"]
+
+
+def claim(*fields: str) -> Claim:
+    return Claim("named", "control", "code of the tests", 1, 5, fields)
+
+
+@pytest.mark.parametrize(
+    ("code", "stage", "said"),
+    [
+        ('def factor(panel):\n    return panel["returns"].shift(-1)', "causal", "changed when later days"),
+        ('def factor(panel):\n    x = panel["returns"]\n    return x - x.mean()', "causal", "changed when later days"),
+        ('def factor(panel):\n    return panel["returns"].iloc[:5]', "python", "allowed: (210, 60)"),
+        ('def factor(panel):\n    return open("/etc/passwd").read() + panel["returns"]', "python", ""),
+        ('def factor(panel):\n    return panel["price"]', "python", "no column 'price'"),
+        ("def other(panel):\n    return panel", "python", "no function factor"),
+    ],
+)
+def test_what_is_refused_costs_nothing_and_says_why(service: Maker, code: str, stage: str, said: str) -> None:
+    evaluator = service()
+    answer = proposed(evaluator, code)
+    assert (answer["ok"], answer["stage"]) == (False, stage)
+    assert said in answer["errors"][0]["message"]
+    assert evaluator.evaluations_spent() == 0
+    assert [row.stage for row in evaluator.ledger.attempts("run")] == [stage]
+
+
+def test_a_campaign_without_python_takes_none(service: Maker, runner: Counting) -> None:
+    answer = proposed(service(python=False), STATE)
+    assert (answer["stage"], runner.jobs) == ("python", [])
+
+
+def test_nothing_runs_code_without_a_sandbox(ledger: Ledger) -> None:
+    panel = market()
+    bench = Bench.set_up(panel, ledger, SMALL, "small")
+    with pytest.raises(NeedsSandbox, match="need the sandbox"):
+        bench.evaluator("run", Budget()).score(STATE)
+
+
+def test_the_level_of_adjusted_prices_is_refused(service: Maker) -> None:
+    evaluator = service(panel=adjusted())
+    level = 'def factor(panel):\n    return np.log(panel["close"].expanding().max()) ** 3'
+    assert proposed(evaluator, level)["errors"][0]["message"] == READS
+    assert proposed(evaluator, STATE)["ok"], "what only compares prices keeps its order"
+
+
+def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker, runner: Counting) -> None:
+    evaluator = service()
+    verdict = judged(evaluator, STATE)
+    assert verdict.trial == 1
+    told = {reason.step: reason for reason in verdict.reasons}
+    search, selection = evaluator.windows.search.stop, evaluator.windows.selection.stop
+    assert told["causal"].numbers == {"swept": search}
+    assert runner.rows == selection
+    values = evaluator.values(evaluator.read(STATE), evaluator.windows.selection)
+    once = Contained(evaluator.panel, runner).values(evaluator.read(STATE), selection)
+    np.testing.assert_allclose(values[:selection], once[:selection], rtol=1e-6)
+    assert np.isnan(values[selection:]).all()
+    before = len(runner.jobs)
+    again = evaluator.engine.sweep(evaluator.read(STATE), (search, selection))
+    assert len(runner.jobs) == before, "what was swept is kept"
+    np.testing.assert_array_equal(again.values, values)
+    row = evaluator.ledger.verdicts("run")[0]
+    assert replay(Archive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
+
+
+def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(service: Maker) -> None:
+    evaluator = service()
+    day = str(evaluator.panel.dates[evaluator.windows.search.stop + 20])
+    cheat = STATE.replace("    return pd", f'    late = panel["close"].index > "{day}"\n    ahead = np.roll(close, -1, 0)\n'
+                          "    out = np.where(late[:, None], ahead / close, out)\n    return pd")  # fmt: skip
+    verdict = judged(evaluator, cheat)
+    assert (verdict.word, verdict.trial) == ("rejected", 1)
+    assert steps(verdict)["causal"] is False
+    fault = next(reason for reason in verdict.reasons if reason.step == "causal").numbers["fault"]
+    assert fault["stage"] == "causal"
+    assert fault["day"] > day
+    said = str(verdict.for_agents())
+    assert "changed with later days" in said
+    assert not any(each in said for each in (fault["day"], fault["message"], day[:4]))
+    row = evaluator.ledger.verdicts("run")[0]
+    assert replay(Archive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
+
+
+def test_code_that_fails_after_search_costs_a_look(service: Maker) -> None:
+    evaluator = service()
+    days = evaluator.windows.search.stop
+    failing = STATE.replace("    return pd", f"    assert len(close) <= {days}, close[-1]\n    return pd")
+    verdict = judged(evaluator, failing)
+    assert (verdict.word, verdict.trial, steps(verdict)["causal"]) == ("rejected", 1, False)
+    assert "the code failed" in str(verdict.for_agents())
+
+
+def test_it_stands_in_the_library_like_a_formula(service: Maker, tmp_path: Path) -> None:
+    from alphaloom.evidence.admission import add_by_hand
+    from alphaloom.evidence.exchange import exported, imported
+    from alphaloom.ledger import write_json
+
+    evaluator = service()
+    add_by_hand(evaluator.ledger, parse(STATE), "2026-01-01")
+    answer = proposed(evaluator, STATE.replace("0.9", "0.85").replace("state", "memory"))
+    assert answer["stage"] == "originality"
+    assert len(evaluator.library_values) == 1
+    like = evaluator.library_values.closest(evaluator.values(parse(STATE)))
+    assert like is not None
+    assert like.rank_correlation == pytest.approx(1.0)
+    write_json(tmp_path / "library.json", exported(evaluator.ledger))
+    with Ledger.open(tmp_path / "other", clock=clock) as other:
+        assert imported(other, tmp_path / "library.json", "2026-01-02")["added"] == 1
+        assert other.library()[0].text == STATE
+
+
+def test_stress_runs_it_on_every_altered_panel(service: Maker) -> None:
+    evaluator = service()
+    found = stress_on_search(evaluator, [evaluator.read(COPY), evaluator.read("-ts_std(returns, 20)")])
+    mine, theirs = found["factors"].values()
+    for one, other in zip(mine["scenarios"], theirs["scenarios"], strict=True):
+        assert one["code"] == other["code"]
+        if one.get("rank_ic") and other.get("rank_ic"):
+            assert one["rank_ic"]["stressed"] == pytest.approx(other["rank_ic"]["stressed"], abs=2e-3)
+
+
+def test_a_damaged_file_of_kept_values_is_computed_again(service: Maker, runner: Counting) -> None:
+    evaluator = service()
+    expression, edges = evaluator.read(COPY), (60, 70)
+    first = evaluator.engine.sweep(expression, edges).values
+    folder = evaluator.ledger.workspace / "python"
+    for path in folder.glob("*.rows"):
+        path.write_bytes(path.read_bytes()[:-4] + b"\0\0\0\0")
+    before = len(runner.jobs)
+    np.testing.assert_array_equal(evaluator.engine.sweep(expression, edges).values, first)
+    assert len(runner.jobs) > before
+
+
+def test_a_fault_before_the_first_edge_is_a_refusal(service: Maker) -> None:
+    evaluator = service()
+    with pytest.raises(PythonRefused, match="changed when later days") as caught:
+        evaluator.engine.sweep(evaluator.read('def factor(panel):\n    return panel["close"].bfill().shift(-1)'), (60,))
+    assert caught.value.stage == "causal"
