@@ -14,6 +14,7 @@ import random
 import signal
 import socket
 import sys
+from typing import Any
 
 from .native.libc import prctl
 
@@ -30,7 +31,8 @@ _INNER = (
     "_strptime encodings.ascii encodings.latin_1 numpy.fft numpy.lib.recfunctions numpy.lib.stride_tricks numpy.linalg "
     "numpy.ma numpy.polynomial numpy.random numpy.strings pandas.api.indexers pandas.api.types "
     "pandas.core.computation.eval pandas.core.methods.select pandas.core.methods.to_dict pandas.core.reshape.reshape "
-    "pandas.io.formats.format pandas.tseries.frequencies pandas.tseries.holiday pandas.tseries.offsets traceback zoneinfo"
+    "pandas.io.formats.format pandas.io.formats.string pandas.tseries.frequencies pandas.tseries.holiday "
+    "pandas.tseries.offsets traceback zoneinfo"
 )
 """What the libraries import when they first need it, which would be too late."""
 
@@ -77,6 +79,13 @@ def _prepare() -> None:
     os.environ.clear()  # after the imports: it held the number of threads that OpenBLAS may start
     random.seed(0)
     np.random.seed(0)
+    _spare_entropy(np.random)
+
+
+def _spare_entropy(numbers: Any) -> None:
+    """Let `RandomState(7)` do without randomness from outside, which it asks for before it takes the seed."""
+    made = numbers.MT19937
+    numbers.mtrand._MT19937 = lambda *seed: made(*(seed or (0,)))
 
 
 class _Closed:
