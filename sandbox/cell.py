@@ -12,8 +12,11 @@ import ctypes
 import fcntl
 import gc
 import os
+import random
 import socket
 from dataclasses import dataclass
+
+import numpy as np
 
 from . import child
 from .native import landlock, memory, privileges, rlimits, seccomp
@@ -99,6 +102,8 @@ def _shut(lock: Lock, task: Task) -> None:
             os.close(listener)  # or a stopped call would wait for ever once the warder is gone
     courier.close()
     gc.enable()
+    random.seed(0)  # a fork had seeded it anew
+    np.random.seed(0)
 
 
 def _give_up(error: BaseException) -> None:

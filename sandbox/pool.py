@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections import deque
@@ -41,7 +42,7 @@ class Pool:
         self._most = self.free = workers + waiting
         self._count = threading.Lock()
         self._starting = threading.Lock()
-        self._closed = False
+        self._closed, self._owner = False, os.getpid()
 
     def run(self, job: Job) -> Outcome:
         """Run one job, and wait for a worker when all are at work."""
@@ -87,16 +88,20 @@ class Pool:
     def _run(self, job: Job) -> Outcome:
         if self._closed:
             raise SandboxError("the sandbox is closed", field="sandbox", hint="Make a new one.")
+        if os.getpid() != self._owner:
+            raise SandboxError("a fork took this sandbox along", field="sandbox", hint="Make one after the fork.")
         worker = self._idle.get()
         try:
             for _ in range(_TRIES):
                 try:
                     worker = worker or self._start()
                     return worker.call(job, self._limits)
-                except Broken:
+                except BaseException as error:  # after an interrupt, too, an answer may still be under way
                     if worker is not None:
                         worker.close()
                     worker = None
+                    if not isinstance(error, Broken):
+                        raise
             raise SandboxUnavailable(
                 "a call could not be started twice over", field="server", hint="Ask: alphaloom sandbox status"
             )

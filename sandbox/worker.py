@@ -1,4 +1,4 @@
-"""One worker of the fork server: takes a job, forks a process for it, watches it, and tells how it ended."""
+"""One worker of the fork server, and the watch over each call: it forks the process, and tells how it ended."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from .cell import Lock, Task, enter
 from .channel import ENDED, GONE, OVERTIME, REPLY, REQUEST, STOPPED, WORDS
 from .native import clock, landlock, namespaces, seccomp, warder
+from .native.libc import prctl
 from .native.syscalls import Machine, this_machine
 
 __all__ = ["work"]
@@ -21,7 +22,7 @@ __all__ = ["work"]
 _TOLD, _PATIENCE = 16, 10_000
 """Attempts that are told by name, and the number after which a process that goes on trying is ended."""
 
-_PAGE = os.sysconf("SC_PAGESIZE")
+_DEATH_SIGNAL, _PAGE = 1, os.sysconf("SC_PAGESIZE")
 
 
 def work(descriptor: int, omitted: frozenset[str]) -> None:
@@ -39,12 +40,12 @@ def work(descriptor: int, omitted: frozenset[str]) -> None:
 
 @dataclass(frozen=True)
 class Post:
-    """Where a worker stands once it has settled in its namespaces."""
+    """Where a worker stands once it has settled, `inside` namespaces of its own unless they were left out."""
 
     parent: socket.socket
     machine: Machine
-    nest: namespaces.Nest
     lock: Lock
+    inside: bool
     statm: int
 
     def used(self) -> int:
@@ -65,24 +66,44 @@ def _settle(parent: socket.socket, omitted: frozenset[str]) -> Post | None:
             return None  # the child is the first process of the new namespace and goes on
     lock = Lock(seccomp.program(machine), landlock.version(), omitted)
     statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-    nest = namespaces.Nest(deep=inside)
     if "clock" not in omitted:
         clock.cover()
     if inside:
         namespaces.empty_root()
-    return Post(parent, machine, nest, lock, statm)
+    return Post(parent, machine, lock, inside, statm)
 
 
 def _serve(post: Post) -> None:
+    """Pass each job to a process that stands watch over it, and learn nothing from it.
+
+    What a call can say (its status, the arguments of calls that were stopped) is only ever in the watch's memory, which
+    ends with it: every call is forked from the same memory, and none can leave a word for a later one.
+    """
     while True:
         data, ancillary, _, _ = post.parent.recvmsg(REQUEST.size, socket.CMSG_SPACE(8))
         if len(data) < REQUEST.size:
             return
         panel, answer = _descriptors(ancillary)
+        pid = os.fork()
+        if pid == 0:
+            _stand_watch(post, data, panel, answer)
+        _close(panel, answer)
+        if os.waitpid(pid, 0)[1]:
+            return  # with this process its namespace ends, and all that is in it
+        _insist_alone()
+
+
+def _stand_watch(post: Post, data: bytes, panel: int, answer: int) -> None:
+    """Run one job and answer; never returns."""
+    try:
+        prctl(_DEATH_SIGNAL, signal.SIGKILL)
         rows, code_bytes, budget, seconds = REQUEST.unpack(data)
         mapped = os.fstat(panel).st_size * (1 if rows < 0 else 2) + os.fstat(answer).st_size
         task = Task(rows, code_bytes, post.used() + mapped + budget, seconds)
         post.parent.sendall(Watch(post, seconds).run(task, panel, answer))
+        os._exit(0)
+    finally:
+        os._exit(1)
 
 
 class Watch:
@@ -103,7 +124,7 @@ class Watch:
         """Fork the process, watch it to its end, and return the reply."""
         reads, writes = os.pipe2(os.O_CLOEXEC)
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        pid = self._post.nest.fork()
+        pid = namespaces.fork_apart() if self._post.inside else os.fork()
         if pid == 0:
             enter(self._post.lock, task, (writes, there.fileno(), panel, answer))
         there.close()
@@ -118,7 +139,6 @@ class Watch:
             here.close()
             if self._listener >= 0:
                 _close(self._listener)
-        _insist_alone()
         return self._reply(code, used)
 
     def _reply(self, code: int, used: resource.struct_rusage) -> bytes:
@@ -142,7 +162,7 @@ class Watch:
             if not ready:
                 self._ended = OVERTIME
             if self._post.parent.fileno() in ready:
-                os._exit(0)  # nobody waits for the answer; with the first process its namespace ends
+                os._exit(1)  # nobody waits for the answer
             if here.fileno() in ready:
                 poll.unregister(here)
                 self._hear(here, poll)

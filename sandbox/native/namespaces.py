@@ -14,7 +14,7 @@ import os
 from .layers import building
 from .libc import prctl, syscall
 
-__all__ = ["FLAGS", "NOBODY", "Nest", "become_nobody", "empty_root", "enter_user", "isolate", "unshare"]
+__all__ = ["FLAGS", "NOBODY", "become_nobody", "empty_root", "enter_user", "fork_apart", "isolate", "unshare"]
 
 FLAGS = {
     "user": 0x10000000, "network": 0x40000000, "process": 0x20000000, "IPC": 0x08000000, "host name": 0x04000000,
@@ -28,29 +28,13 @@ _PRIVATE, _DETACH, _TMPFS = 0x4000 | 0x40000, 2, 0x1 | 0x2 | 0x4 | 0x8
 """Mount flags: recursively private; detach; read-only, no set-user-id, no devices, no execution."""
 
 
-class Nest:
-    """The place in which a worker forks: each child is the first process of a process namespace of its own.
-
-    Parameters
-    ----------
-    deep : bool
-        False: children share the worker's namespaces (to measure what that lets through).
-    """
-
-    def __init__(self, *, deep: bool = True) -> None:
-        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if deep else -1
-
-    def fork(self) -> int:
-        """Fork a process into new namespaces and stay in the old ones."""
-        if self._own < 0:
-            return os.fork()
-        unshare("process")
-        pid = os.fork()
-        if pid:
-            syscall("setns", self._own, FLAGS["process"])
-        else:
-            unshare(*_PER_CALL)
-        return pid
+def fork_apart() -> int:
+    """Fork the first process of a new process namespace, with an IPC and a network namespace of its own; once only."""
+    unshare("process")
+    pid = os.fork()
+    if pid == 0:
+        unshare(*_PER_CALL)
+    return pid
 
 
 def unshare(*names: str) -> None:
