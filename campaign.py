@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -100,9 +100,17 @@ class Campaign:
         market = settings.market.beside(Path(path).parent).given(panel, sectors, as_of)
         return cls(settings.on(market), Path(workspace or WORKSPACE))
 
+    def contained(self, executor: str | None = None, backend: str | None = None) -> Self:
+        """Return the same campaign with its Python factors run elsewhere; None leaves what its settings say."""
+        sandbox = self.settings.sandbox.given(executor, backend)
+        return replace(self, settings=self.settings.model_copy(update={"sandbox": sandbox}))
+
     @classmethod
-    def resume(cls, run: str, *, workspace: Path | None = None, progress: Show | None = None) -> CampaignResult:
-        """Go on with a run that was interrupted; a finished one is read again."""
+    def resume(
+        cls, run: str, *, workspace: Path | None = None, progress: Show | None = None,
+        where: tuple[str | None, str | None] = (None, None),
+    ) -> CampaignResult:  # fmt: skip
+        """Go on with a run that was interrupted; a finished one is read again. `where` is as for `contained`."""
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
             row = named(ledger, run)
@@ -110,7 +118,7 @@ class Campaign:
         if row.status == "done":
             return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
         settings = Settings.recorded(row.config["settings"])
-        return cls(settings, place, row.id).run(progress)
+        return cls(settings, place, row.id).contained(*where).run(progress)
 
     def run(self, progress: Show | None = None) -> CampaignResult:
         """Run the campaign to its end and write results.json, curves.json and the report."""
@@ -118,6 +126,7 @@ class Campaign:
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
         with Ledger.open(self.workspace, clock=self.clock) as ledger, Jail(self.settings.sandbox) as jail:
+            jail.ready()
             self.recognise(ledger, panel)
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
             run = self.run_id or self._begin(ledger, panel, dataset)

@@ -31,6 +31,8 @@ class Checked:
     cost: Cost
     tried: tuple[str, ...]
     seconds: float
+    stamp: str = ""
+    wall: str = "native"
 
     @property
     def passed(self) -> bool:
@@ -65,6 +67,8 @@ class Checked:
                 "days": days, "names": names, "first_day": str(self.frames.dates[0]),
                 "last_day": str(self.frames.dates[-1]), "columns": list(self.frames.names),
             },
+            "backend": self.wall,
+            "stamp": self.stamp,
             "passed": self.passed,
             "ran": self.ran,
             "deterministic": self.deterministic,
@@ -106,9 +110,13 @@ class Checked:
         refused = (
             f"the kernel refused it {', '.join(self.tried)}" if self.tried else "it tried nothing that is forbidden"
         )
+        behind = (
+            f"yes; {refused}" if self.wall == "native" else f"yes, by {self.wall}, which does not tell what it tried"
+        )
+        held = f"NO: {self.stamp}" if self.stamp else behind
         one = f"at most {self.cost.wall_ms / 1000.0:.2f} s and {self.cost.peak_mb:.0f} MiB"
         took = f"{plural(self.cost.calls, 'call')}, each in a fresh process, in {duration(self.seconds)}"
-        return [("contained", f"yes; {refused}", ""), ("one call", one, ""), ("all", took, "")]
+        return [("contained", held, BAD if self.stamp else ""), ("one call", one, ""), ("all", took, "")]
 
     def _verdicts(self) -> Rows:
         if not self.ran:

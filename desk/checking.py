@@ -14,7 +14,7 @@ import typer
 from .checked import Checked
 from .console import answers, notices, print_object
 from .errors import NoFormula
-from .options import AsJson, AsOf, PanelFile, SectorsFile
+from .options import AsJson, AsOf, PanelFile, SandboxBackend, SectorsFile
 
 if TYPE_CHECKING:
     from ..market import Panel
@@ -37,17 +37,20 @@ def check(
     seconds: Annotated[float, typer.Option("--seconds", help="Wall clock of one call.")] = 10.0,
     memory: Annotated[int, typer.Option("--memory", metavar="MIB", help="Memory of one call beside the panel.")] = 1024,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the days and the futures that are tried.")] = 0,
+    sandbox_backend: SandboxBackend = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a Python factor contained, and say what it tried, what it took, and whether it sees the future.
 
     Without a panel a synthetic market of 500 days and 60 names is used.
     """
+    from ..evidence.jail import SandboxSettings
     from ..sandbox import Limits, Sandbox
 
+    wall = SandboxSettings().given(backend=sandbox_backend).backend
     code, limits = _read(file), Limits(wall_s=seconds, memory_mb=memory)
     shown = _panel(panel, sectors, as_of.date() if as_of else None)
-    with Sandbox(limits) as sandbox, _progress() as show:
+    with Sandbox(limits, backend=wall) as sandbox, _progress() as show:
         checked = examined(sandbox, Path(file).name, code, frames_of(shown), sweep=sweep, seed=seed, show=show)
     if as_json:
         print_object(checked.record())
@@ -80,7 +83,7 @@ def examined(
     took, habits = monotonic() - began, _habits(sandbox)
     return Checked(
         name=name, frames=frames, remarks=lint(code, frames.names), proof=proof, error=error, cost=meter.cost,
-        tried=tuple(call for call in meter.tried if call not in habits), seconds=took,
+        tried=tuple(call for call in meter.tried if call not in habits), seconds=took, stamp=sandbox.stamp, wall=sandbox.backend,
     )  # fmt: skip
 
 

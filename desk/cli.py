@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -97,6 +98,12 @@ def _stop_writing() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _warned(message: Warning | str, *_: object, **__: object) -> str:
+    """Say a warning without the place in our code that it came from."""
+    return f"warning: {message}\n"
+
+
 def main() -> None:
     """Run the command line."""
+    warnings.formatwarning = _warned
     sys.exit(outcome(sys.argv[1:]))

@@ -13,12 +13,14 @@ __all__ = [
     "AsOf",
     "CampaignFile",
     "Dialect",
+    "Executor",
     "Fields",
     "FormulaFile",
     "Groups",
     "Overrides",
     "PanelFile",
     "RunName",
+    "SandboxBackend",
     "SectorsFile",
     "Seed",
     "Workspace",
@@ -53,6 +55,18 @@ Overrides = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its folder, or latest.")]
 Dialect = Annotated[str, typer.Option("--dialect", metavar="NAME", help=f"The formula's language: {DIALECTS}.")]
+Executor = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="local|ray",
+        help="Where Python factors run: here, or on Ray (pip install 'alphaloom[ray]').",
+    ),
+]
+SandboxBackend = Annotated[
+    str | None,
+    typer.Option("--sandbox-backend", metavar="NAME", help="Their wall: native, bubblewrap, container or gvisor."),
+]
 FormulaFile = Annotated[
     str | None,
     typer.Option(

@@ -11,10 +11,12 @@ __all__ = ["Place"]
 
 @dataclass(frozen=True)
 class Place:
-    """The campaign file whose rules hold, the data that goes before the file's, and the workspace."""
+    """The campaign file whose rules hold, the data that goes before the file's, the workspace, and what runs code."""
 
     campaign: Path | None = None
     panel: Path | None = None
     sectors: Path | None = None
     as_of: date | None = None
     workspace: Path | None = None
+    executor: str | None = None
+    backend: str | None = None

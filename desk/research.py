@@ -31,7 +31,7 @@ def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]
     clock = datetime.now(UTC)
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
-        jail = stack.enter_context(Jail(settings.sandbox))
+        jail = stack.enter_context(Jail(settings.sandbox)).ready()
         bench = Bench.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=jail)
         name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{digest(clock.isoformat())[:4]}"
         evaluator = bench.evaluator(name, settings.budget)
@@ -51,7 +51,9 @@ def settings_at(place: Place) -> Settings:
     """Return the file's settings with the data that a person names before the file's, or the default ones."""
     settings = read_settings(place.campaign, Settings) if place.campaign else Settings()
     market = settings.market.beside(place.campaign.parent) if place.campaign else settings.market
-    return settings.on(market.given(place.panel, place.sectors, place.as_of))
+    sandbox = settings.sandbox.given(place.executor, place.backend)
+    found = settings.on(market.given(place.panel, place.sectors, place.as_of))
+    return found.model_copy(update={"sandbox": sandbox})
 
 
 def score_factor(

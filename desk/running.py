@@ -11,7 +11,18 @@ import typer
 from .console import notices, print_object, print_plain
 from .failures import BUDGET_ENDED, INTERRUPTED
 from .finding import located, run_folder
-from .options import AsJson, AsOf, Overrides, PanelFile, RunName, SectorsFile, Seed, Workspace
+from .options import (
+    AsJson,
+    AsOf,
+    Executor,
+    Overrides,
+    PanelFile,
+    RunName,
+    SandboxBackend,
+    SectorsFile,
+    Seed,
+    Workspace,
+)
 from .progress import Show, shown_progress
 
 if TYPE_CHECKING:
@@ -32,6 +43,8 @@ def run(
     seed: Seed = None,
     workspace: Workspace = None,
     overrides: Overrides = None,
+    executor: Executor = None,
+    sandbox_backend: SandboxBackend = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a campaign: agents propose factors, the gate judges them, a report tells the outcome."""
@@ -45,16 +58,23 @@ def run(
         seed=seed,
         workspace=workspace,
         overrides=tuple(overrides or ()),
-    )
+    ).contained(executor, sandbox_backend)
     _follow(lambda show: ready.run(progress=show), workspace, as_json=as_json)
 
 
-def resume(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
+def resume(
+    run: RunName,
+    workspace: Workspace = None,
+    executor: Executor = None,
+    sandbox_backend: SandboxBackend = None,
+    as_json: AsJson = False,
+) -> None:
     """Go on with a run that was interrupted or killed; nothing that was paid for is done twice."""
     name, place = located(run, workspace)
     from .front import Campaign
 
-    _follow(lambda show: Campaign.resume(name, workspace=place, progress=show), workspace, as_json=as_json)
+    where = (executor, sandbox_backend)
+    _follow(lambda show: Campaign.resume(name, workspace=place, progress=show, where=where), workspace, as_json=as_json)
 
 
 def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:

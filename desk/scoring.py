@@ -11,7 +11,7 @@ from .code import source
 from .console import answers, print_object
 from .figures import DASH, beside, generic, number, percent
 from .formula_command import FormulaCommand
-from .options import AsJson, AsOf, CampaignFile, Dialect, PanelFile, SectorsFile, Workspace
+from .options import AsJson, AsOf, CampaignFile, Dialect, Executor, PanelFile, SandboxBackend, SectorsFile, Workspace
 from .place import Place
 from .profile import profile_rows
 from .rules import costs
@@ -44,12 +44,14 @@ def score(
         bool, typer.Option("--stress", help="Also put it through crashes, bad data, late fills and higher costs.")
     ] = False,
     dialect: Dialect = "alphaloom",
+    executor: Executor = None,
+    sandbox_backend: SandboxBackend = None,
     as_json: AsJson = False,
 ) -> None:
     """Score a factor on the search window; days that are sealed are never read."""
     from .research import score_factor
 
-    place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
+    place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace, executor, sandbox_backend)
     sheet = score_factor(source(expression), place, gate=gate, dialect=dialect, stress=stress)
     if as_json:
         print_object(sheet)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,10 @@ from ..market import Panel
 from .contained import Contained, Swept
 from .errors import NeedsSandbox, PythonRefused
 
-__all__ = ["Computes", "Computing"]
+__all__ = ["UNCONTAINED", "Computes", "Computing"]
+
+UNCONTAINED = "uncontained"
+"""The code of the warning that a factor was computed by code that nothing contained."""
 
 Values = NDArray[np.float32]
 
@@ -61,11 +64,6 @@ class Computing:
     def panel(self) -> Panel:
         """Return the panel that factors are computed on."""
         return self.engine.panel
-
-    @property
-    def stamps(self) -> list[str]:
-        """Return what must stand beside values of Python code that nothing contained; empty where all was."""
-        return [self.contained.stamp] if self.contained and self.contained.stamp else []
 
     def until(self, days: int) -> Computing:
         """Return the same with Python code shown only the first days."""
@@ -123,6 +121,11 @@ class Computing:
         if expression.code:
             return self._jail().sweep(expression, edges)
         return Swept(self.engine.evaluate([expression])[0])
+
+    def stamped(self, expression: Expression, sheet: dict[str, Any]) -> dict[str, Any]:
+        """Return a factor's sheet with the warning that must stand beside every figure of code that nothing contained."""
+        stamp = self.contained.stamp if expression.code and self.contained else ""
+        return sheet | {"warnings": [*sheet["warnings"], {"code": UNCONTAINED, "message": stamp}]} if stamp else sheet
 
     @property
     def _days(self) -> int:

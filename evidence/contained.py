@@ -132,7 +132,8 @@ class Contained:
 
     def _segment(self, expression: Expression, start: int, stop: int) -> Segment:
         data = self._panel.rows(0, stop).digest
-        key = digest({"code": expression.code, "data": data, "start": start, "stop": stop, "versions": versions()})
+        asked: dict[str, Any] = {"code": expression.code, "data": data, "start": start, "stop": stop}
+        key = digest(asked | {"versions": versions()} | ({"stamp": self.stamp} if self.stamp else {}))
         known = self._segments.read(key, (stop - start, self._panel.names))
         if known is None:
             known = self._computed(expression, start, stop)

@@ -15,6 +15,7 @@ from ..ledger import VerdictRow
 from .alignment import Claim
 from .beside import Looks
 from .candidates import Candidates, gather
+from .computing import UNCONTAINED
 from .evaluator import Evaluator
 from .gate import PAID
 from .labels import unlabelled
@@ -218,7 +219,11 @@ class Dossier:
         if self.evaluator.windows.inherited:
             said = "an earlier campaign on these days and names fixed the windows; the shares in this one's file do not count"
             found.append({"code": "windows", "message": said})
-        found += [{"code": "uncontained", "message": text} for text in self.evaluator.engine.stamps]
+        noted = [each for row in self.evaluator.rows.values() for each in row.sheet["warnings"]]
+        stamps = [each["message"] for each in noted if each["code"] == UNCONTAINED]
+        found += [
+            {"code": UNCONTAINED, "message": f"{stamps.count(one)} factors were {one}"} for one in sorted({*stamps})
+        ]
         return found + [
             {
                 "code": "leak_alarm",

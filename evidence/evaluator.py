@@ -259,7 +259,7 @@ class Evaluator:
 
     def _measure(self, expression: Expression) -> dict[str, Any]:
         values = self.values(expression)
-        sheet = self.scorer.examine(values, self.windows.search).record()
+        sheet = self.engine.stamped(expression, self.scorer.examine(values, self.windows.search).record())
         weaknesses = name_weaknesses(sheet, values, self.scorer.exposures, self.windows.search)
         merit = abs(float(cast("float", sheet["t"] or 0.0))) - price(expression, self.settings.complexity)
         return {**sheet, "fields": sorted(expression.fields), "weaknesses": weaknesses, "merit": tidy(merit)}
@@ -294,7 +294,6 @@ class Evaluator:
         if added and (said := added.doubt(sheet["rank_ic"])):
             doubts.append({"code": "adds_little", "message": said})
         doubts += [{"code": "units", "message": text} for text in expression.warnings]
-        doubts += [{"code": "uncontained", "message": text} for text in self.engine.stamps]
         kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
         named = {"id": expression.id, "text": expression.text, "explained": explain(expression)}
         return {**named, **kept, "incremental": added.record() if added else None, "warnings": doubts}
@@ -376,8 +375,7 @@ class Evaluator:
         return verdict
 
     def _around(self, batch: Sequence[Known]) -> Surroundings:
-        sheets = [self.rows[name].sheet for name in sorted(self.rows)]
-        ratios = daily_sharpes(sheets)
+        ratios = daily_sharpes([self.rows[name].sheet for name in sorted(self.rows)])
         return Surroundings(self.known().with_batch(batch), self.library_values, ratios, self.trials_left())
 
     def _keep(self, case: Case) -> None:

@@ -11,10 +11,8 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import re
 import struct
 import threading
-import unicodedata
 import weakref
 from dataclasses import dataclass
 
@@ -23,6 +21,7 @@ from numpy.typing import NDArray
 
 from .frames import Frames
 from .native import memory
+from .words import CODE_BYTES, TEXT_BYTES, clean
 
 __all__ = [
     "CODE_BYTES", "CRASHED", "ENDED", "GONE", "GOOD", "MEMORY", "OVERTIME", "REPLY", "REQUEST", "STOPPED", "TEXT_BYTES",
@@ -30,7 +29,7 @@ __all__ = [
     "clean", "field_places", "page_after", "panel_file",
 ]  # fmt: skip
 
-CODE_BYTES, TEXT_BYTES, WORDS = 256 * 1024, 2048, 200
+WORDS = 200
 GOOD, CRASHED, MEMORY, WRONG = b"G.", b"C.", b"M.", b"W."
 """The two bytes of the status pipe: values are there; the code raised; memory ran out; the answer has a wrong form."""
 
@@ -44,9 +43,6 @@ ENDED, OVERTIME, STOPPED, GONE = range(4)
 """How a call ended: by itself; by the wall clock; by a call that no factor makes; its wall could not be built."""
 
 _ALIGN = 4096
-_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters without ink; words can be hidden in them, as in marks (variation selectors)."""
-_PATH = re.compile(r"(?:/[\w.+@~-]+){2,}/?|[A-Za-z]:\\[\w.\\ -]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +122,3 @@ class Answer:
     def close(self) -> None:
         """Give the memory back."""
         os.close(self.descriptor)
-
-
-def clean(raw: bytes) -> str:
-    """Return text that is safe to print: one line, no control or invisible characters, no paths, cut."""
-    text = raw.partition(b"\0")[0].decode("utf-8", "replace")
-    plain = "".join(" " if unicodedata.category(c)[0] in "CMZ" or c in _BLANK else c for c in text)
-    return _PATH.sub("<path>", " ".join(plain.split()))[:TEXT_BYTES]

@@ -34,7 +34,7 @@ class Pool:
         if workers < 1:
             raise SandboxError("a pool needs a worker", field="workers", got=workers, allowed="1 or more")
         backend.check()
-        self.stamp = backend.stamp
+        self.name, self.stamp = backend.name, backend.stamp
         self._backend, self._limits, self._workers = backend, limits, workers
         self._idle: queue.LifoQueue[Worker | None] = queue.LifoQueue()
         for _ in range(workers):

@@ -50,6 +50,11 @@ class Sandbox:
         """Return what is written beside every value computed here: empty, unless there was no boundary."""
         return self._pool.stamp
 
+    @property
+    def backend(self) -> str:
+        """Return the name of the wall."""
+        return self._pool.name
+
     def run(self, code: str, frames: Frames, *, rows: int | None = None) -> NDArray[np.float64]:
         """Return the values of `factor(panel)`, `[T, N]` float64, NaN where there is none.
 

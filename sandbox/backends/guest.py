@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Self
 
-from ..channel import CODE_BYTES, clean
 from ..errors import Crashed, Refused, SandboxError, SandboxUnavailable, TimedOut
 from ..job import Job, Outcome
 from ..limits import Limits
+from ..words import CODE_BYTES, clean
 from . import wire
 from .launch import Launch, Wall
 

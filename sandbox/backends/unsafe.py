@@ -10,9 +10,10 @@ from .interpreter import this_interpreter
 from .launch import Launch
 from .sources import ENVIRONMENT, OPTIONS, program
 
-__all__ = ["UNSAFE", "NoIsolation", "Unsafe"]
+__all__ = ["STAMP", "UNSAFE", "NoIsolation", "Unsafe"]
 
 UNSAFE = "unsafe_no_isolation_i_accept_the_risk"
+STAMP = "computed by generated code that ran without isolation"
 
 
 class NoIsolation(UserWarning):
@@ -24,7 +25,7 @@ class Unsafe:
     """Start interpreters with nothing around them: code can read, write and send whatever this account can."""
 
     name: ClassVar[str] = UNSAFE
-    stamp: ClassVar[str] = "computed by generated code that ran without isolation"
+    stamp: ClassVar[str] = STAMP
     hint: ClassVar[str] = "Use a backend that isolates: native, bubblewrap, container or gvisor."
 
     def check(self) -> None:

@@ -36,9 +36,9 @@ from alphaloom.sandbox.backends.gvisor import bundle
 from alphaloom.sandbox.backends.refusals import REFUSED, refusals
 from alphaloom.sandbox.backends.sources import modules
 from alphaloom.sandbox.backends.wire import answer, job_pieces
-from alphaloom.sandbox.channel import clean
 from alphaloom.sandbox.listening import descendants
 from alphaloom.sandbox.native.syscalls import MACHINES
+from alphaloom.sandbox.words import clean
 
 MEAN = "def factor(panel):\n    print('noise' * 1000)\n    return panel['close'].rolling(5).mean() / panel['volume']"
 CLOSE = "\n    return panel['close']"
@@ -236,6 +236,18 @@ def test_what_is_sent_holds_all_that_it_imports() -> None:
         input=json.dumps(modules()), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "whole", done.stderr
+
+
+def test_a_container_can_be_asked_for_where_linux_is_missing() -> None:
+    """On Windows neither these modules nor `ctypes.CDLL(None)` are there."""
+    code = (
+        "import ctypes, sys; sys.modules.update(dict.fromkeys(['fcntl', 'resource'])); ctypes.CDLL = None\n"
+        "sys.platform = 'win32'; from alphaloom.sandbox.backends import backend_named as named\n"
+        "print(named('container').name)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / ".root")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.stdout.strip() == "container", done.stderr
 
 
 def reader(raw: bytes) -> Callable[[int], bytes]:
