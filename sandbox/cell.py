@@ -16,8 +16,6 @@ import random
 import socket
 from dataclasses import dataclass
 
-import numpy as np
-
 from . import child
 from .native import landlock, memory, privileges, rlimits, seccomp
 from .native.layers import Missing, building
@@ -63,6 +61,8 @@ def enter(lock: Lock, task: Task, descriptors: tuple[int, int, int, int]) -> Non
         room = 8 * next(iter(panel.values())).size
         code = ctypes.string_at(address + room, task.code_bytes)
         ctypes.memset(address + room, 0, size - room)
+        gc.enable()
+        random.seed(0)  # a fork had seeded it anew
         _shut(lock, task)
     except BaseException as error:  # noqa: BLE001 - whatever it was, the code must not run
         _give_up(error)
@@ -101,9 +101,6 @@ def _shut(lock: Lock, task: Task) -> None:
         finally:
             os.close(listener)  # or a stopped call would wait for ever once the warder is gone
     courier.close()
-    gc.enable()
-    random.seed(0)  # a fork had seeded it anew
-    np.random.seed(0)
 
 
 def _give_up(error: BaseException) -> None:

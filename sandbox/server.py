@@ -85,7 +85,17 @@ def _prepare() -> None:
 def _spare_entropy(numbers: Any) -> None:
     """Let `RandomState(7)` do without randomness from outside, which it asks for before it takes the seed."""
     made = numbers.MT19937
-    numbers.mtrand._MT19937 = lambda *seed: made(*(seed or (0,)))
+
+    class Maker:
+        """Stands for the class: makes it with a seed, and knows what is one."""
+
+        def __call__(self, *seed: Any) -> Any:
+            return made(*(seed or (0,)))
+
+        def __instancecheck__(self, instance: object) -> bool:
+            return isinstance(instance, made)
+
+    numbers.mtrand._MT19937 = Maker()
 
 
 class _Closed:

@@ -209,3 +209,11 @@ def memory_of(process: int) -> bytes:
                 memory.seek(first)
                 parts.append(memory.read(last - first) or b"")
     return b"".join(parts)
+
+
+def test_a_seed_gives_the_numbers_that_it_gives_outside(sandbox: Sandbox) -> None:
+    outside = np.random.RandomState(7).normal()
+    assert number(sandbox, "np.random.seed(7)\nout = np.random.normal()") == outside
+    assert number(sandbox, "out = np.random.RandomState(7).normal()") == outside
+    fresh = np.random.default_rng(7).normal()
+    assert number(sandbox, "out = np.random.default_rng(7).normal()") == fresh
