@@ -14,6 +14,8 @@ import typer
 from .checked import Checked
 from .console import answers, notices, print_object
 from .errors import NoFormula
+from .figures import duration
+from .machine import cores
 from .options import AsJson, AsOf, PanelFile, SandboxBackend, SectorsFile
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ __all__ = ["check", "frames_of"]
 
 LONGEST_BYTES = 1_000_000
 QUIET_SECONDS = 5.0
+MOST_WORKERS = 8
 
 
 def check(
@@ -50,7 +53,8 @@ def check(
     wall = SandboxSettings().given(backend=sandbox_backend).backend
     code, limits = _read(file), Limits(wall_s=seconds, memory_mb=memory)
     shown = _panel(panel, sectors, as_of.date() if as_of else None)
-    with Sandbox(limits, backend=wall) as sandbox, _progress() as show:
+    workers = min(cores(), MOST_WORKERS)
+    with Sandbox(limits, workers=workers, backend=wall) as sandbox, _progress() as show:
         checked = examined(sandbox, Path(file).name, code, frames_of(shown), sweep=sweep, seed=seed, show=show)
     if as_json:
         print_object(checked.record())
@@ -134,12 +138,16 @@ def _panel(path: Path | None, sectors: Path | None, as_of: Any) -> Panel:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], object]]:
-    """Give a function that tells on standard error how far a sweep is, every few seconds."""
-    console, said = notices(), [monotonic()]
+    """Give a function that tells on standard error how far a sweep is and how long it may take, every few seconds."""
+    console, began, said = notices(), [0.0], [monotonic()]
 
     def show(done: int, total: int) -> None:
-        if monotonic() - said[0] >= QUIET_SECONDS:
-            said[0] = monotonic()
-            console.print(f"swept {done:,} of {total:,} days", highlight=False, markup=False)
+        now = monotonic()
+        began[0] = began[0] or now
+        if now - said[0] >= QUIET_SECONDS:
+            said[0], left = now, (now - began[0]) / done * (total - done)
+            console.print(
+                f"swept {done:,} of {total:,} days, about {duration(left)} left", highlight=False, markup=False
+            )
 
     yield show

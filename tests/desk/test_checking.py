@@ -92,3 +92,14 @@ def test_what_does_not_run_is_told_with_its_line(panel: Path, capsys: pytest.Cap
 def test_a_file_that_cannot_be_read_is_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert outcome(["sandbox", "check", *arguments]) == 2
     assert "error" in capsys.readouterr().err
+
+
+def test_without_a_sandbox_nothing_is_run(
+    panel: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise SandboxUnavailable("this kernel has no Landlock", field="landlock", hint="Ask: alphaloom sandbox status")
+
+    monkeypatch.setattr("alphaloom.sandbox.Sandbox", missing)
+    assert check(GOOD, panel) == 3
+    assert "no Landlock" in capsys.readouterr().err
