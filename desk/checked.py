@@ -107,15 +107,14 @@ class Checked:
         ]
 
     def _running(self) -> Rows:
-        refused = (
-            f"the kernel refused it {', '.join(self.tried)}" if self.tried else "it tried nothing that is forbidden"
-        )
+        refused = f"the kernel refused {', '.join(self.tried)}" if self.tried else "it tried nothing that is forbidden"
         behind = (
             f"yes; {refused}" if self.wall == "native" else f"yes, by {self.wall}, which does not tell what it tried"
         )
         held = f"NO: {self.stamp}" if self.stamp else behind
         one = f"at most {self.cost.wall_ms / 1000.0:.2f} s and {self.cost.peak_mb:.0f} MiB"
-        took = f"{plural(self.cost.calls, 'call')}, each in a fresh process, in {duration(self.seconds)}"
+        each = "each " if self.cost.calls > 1 else ""
+        took = f"{plural(self.cost.calls, 'call')}, {each}in a fresh process, in {duration(self.seconds)}"
         return [("contained", held, BAD if self.stamp else ""), ("one call", one, ""), ("all", took, "")]
 
     def _verdicts(self) -> Rows:
