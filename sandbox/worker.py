@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .cell import Lock, Task, enter
 from .channel import ENDED, GONE, OVERTIME, REPLY, REQUEST, STOPPED, WORDS
-from .native import clock, landlock, namespaces, seccomp, warder
+from .native import clock, landlock, namespaces, privileges, seccomp, warder
 from .native.libc import prctl
 from .native.syscalls import Machine, this_machine
 
@@ -70,6 +70,7 @@ def _settle(parent: socket.socket, omitted: frozenset[str]) -> Post | None:
         clock.cover()
     if inside:
         namespaces.empty_root()
+    privileges.empty_bounding_set()
     return Post(parent, machine, lock, inside, statm)
 
 
@@ -158,7 +159,7 @@ class Watch:
             poll.register(one, select.POLLIN)
         while self._ended == ENDED:
             left = self._deadline - time.monotonic()
-            ready = {one for one, _ in poll.poll(1000 * left)} if left > 0 else set()
+            ready = dict(poll.poll(1000 * left)) if left > 0 else {}
             if not ready:
                 self._ended = OVERTIME
             if self._post.parent.fileno() in ready:
@@ -168,8 +169,10 @@ class Watch:
                 self._hear(here, poll)
             if reads in ready and not self._read(reads):
                 poll.unregister(reads)
-            if self._listener in ready:
+            if ready.get(self._listener, 0) & select.POLLIN:
                 self._answer()
+            elif self._listener in ready:
+                poll.unregister(self._listener)  # the process is on its way out and stops nothing any more
             if process in ready:
                 self._read(reads)
                 return

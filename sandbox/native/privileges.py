@@ -7,7 +7,7 @@ import struct
 
 from .libc import prctl, syscall
 
-__all__ = ["drop"]
+__all__ = ["drop", "empty_bounding_set"]
 
 _DEATH_SIGNAL, _DUMPABLE, _NO_NEW_PRIVILEGES, _BOUNDING_DROP, _BOUNDING_READ = 1, 4, 38, 24, 23
 _KILL = 9
@@ -17,7 +17,6 @@ _VERSION_3 = 0x20080522
 def drop() -> None:
     """Die with the parent, give up every capability for good, and close memory to debuggers."""
     prctl(_DEATH_SIGNAL, _KILL)
-    _empty_bounding_set()
     head = ctypes.create_string_buffer(struct.pack("=Ii", _VERSION_3, 0), 8)
     sets = ctypes.create_string_buffer(24)
     syscall("capset", ctypes.addressof(head), ctypes.addressof(sets))
@@ -25,7 +24,8 @@ def drop() -> None:
     prctl(_DUMPABLE, 0)
 
 
-def _empty_bounding_set() -> None:
+def empty_bounding_set() -> None:
+    """Give up what starting another program could bring back; children inherit it."""
     for capability in range(64):
         try:
             if prctl(_BOUNDING_READ, capability):
