@@ -93,8 +93,10 @@ class Checked:
         for word, said, style in self._rows():
             table.add_row(Text(f"  {word}", style=DIM), Text(said, style=style))
         console.print(table)
+        words = Table.grid(padding=(0, 1))
         for sentence in self.proof.words if self.proof else ():
-            console.print(Text(f"- {sentence}"))
+            words.add_row("-", Text(sentence))
+        console.print(words)
 
     def _rows(self) -> Rows:
         return [*self._reading(), *self._running(), *self._verdicts(), *self._advice()]

@@ -144,7 +144,7 @@ def _progress() -> Iterator[Callable[[int, int], object]]:
     def show(done: int, total: int) -> None:
         now = monotonic()
         began[0] = began[0] or now
-        if now - said[0] >= QUIET_SECONDS:
+        if now - said[0] >= QUIET_SECONDS and now > began[0] + 1.0:
             said[0], left = now, (now - began[0]) / done * (total - done)
             console.print(
                 f"swept {done:,} of {total:,} days, about {duration(left)} left", highlight=False, markup=False

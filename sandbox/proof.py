@@ -14,7 +14,7 @@ from .meter import Cost
 __all__ = ["Proof"]
 
 LIMIT = (
-    "It is a statement about this code on this panel. It cannot show that whoever wrote the code did not know these "
+    "All this is said of this code on this panel. It cannot show that whoever wrote the code did not know these "
     "prices, nor that the panel's own columns were known on their day."
 )
 

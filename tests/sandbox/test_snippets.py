@@ -96,7 +96,7 @@ def test_a_legitimate_factor_passes_the_sweep(sandbox: Sandbox, path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize("path", CHEATS, ids=name)
 def test_a_look_ahead_is_found_whatever_the_seed(sandbox: Sandbox, path: Path, seed: int) -> None:
     with pytest.raises(NotCausal):
