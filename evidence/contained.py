@@ -29,6 +29,8 @@ Values = NDArray[np.float32]
 FOLDER = "python"
 """Where a workspace keeps the values of Python factors that were computed day by day."""
 KEPT = 24
+KEPT_PANELS = 4
+MOST_REMARKS = 5
 """Answers of whole calls that are kept in memory."""
 
 
@@ -103,12 +105,23 @@ class Contained:
         """
         from ..sandbox.causality import prove
 
+        self._read(expression)
         try:
             proof = prove(self._runner, expression.code, self._shown(expression, days))
         except SandboxError as error:
             raise self._refusal(error) from None
         if not proof.start_up:  # else the days of the start-up were taken out of them
             self._kept[expression.code, days] = self._whole(proof.values, 0)
+
+    def _read(self, expression: Expression) -> None:
+        """Refuse code that will not work, in every line that shows it, before anything is run."""
+        from ..sandbox.lint import lint
+
+        remarks = lint(expression.code, {*self._panel.fields, *self._panel.groups, MEMBERS})
+        if remarks:
+            stage = "causal" if all(each.rule == "future" for each in remarks) else "python"
+            said = "; ".join(f"line {each.line}: {each.message}" for each in remarks[:MOST_REMARKS])
+            raise PythonRefused(said, field="factor", hint=remarks[0].hint, stage=stage)
 
     def sweep(self, expression: Expression, edges: Sequence[int]) -> Swept:
         """Compute a factor day by day up to the last edge, in parts that end at the edges and are kept.
@@ -183,7 +196,7 @@ class Contained:
             fields = {name: self._column(name)[:days] for name in sorted(key[0])}
             names = tuple(f"n{place}" for place in range(self._panel.names))
             self._frames[key] = Frames(fields, self._panel.dates[:days], names)
-            for old in list(self._frames)[:-KEPT]:
+            for old in list(self._frames)[:-KEPT_PANELS]:
                 del self._frames[old]
         return self._frames[key]
 

@@ -293,7 +293,8 @@ class Evaluator:
         added = self.beside.addition(values, but=expression.id)
         if added and (said := added.doubt(sheet["rank_ic"])):
             doubts.append({"code": "adds_little", "message": said})
-        doubts += [{"code": "units", "message": text} for text in expression.warnings]
+        code = "python" if expression.code else "units"
+        doubts += [{"code": code, "message": text} for text in expression.warnings]
         kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
         named = {"id": expression.id, "text": expression.text, "explained": explain(expression)}
         return {**named, **kept, "incremental": added.record() if added else None, "warnings": doubts}

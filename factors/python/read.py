@@ -70,9 +70,17 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
         depth=root.depth,
         constants=_chosen(plain),
         fields=frozenset(reads),
+        warnings=_remarks(text, {*fields, *groups, MEMBERS}),
         code=text,
         reads_members=meaning.reads_all or MEMBERS in meaning.fields,
     )
+
+
+def _remarks(text: str, columns: Collection[str]) -> tuple[str, ...]:
+    """Return what the lint of the sandbox says, by line; the boundary is elsewhere, so that nothing is refused for it here."""
+    from ...sandbox.lint import lint  # it brings numpy, which most who parse do not need
+
+    return tuple(f"line {each.line}: {each.message}. {each.hint}" for each in lint(text, columns))
 
 
 def _reads(meaning: Meaning, text: str, fields: Collection[str], groups: Collection[str]) -> set[str]:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from alphaloom.sandbox import status
+
 SMALL = [
     "market.synthetic.days=420",
     "market.synthetic.names=60",
@@ -32,15 +34,15 @@ SMALL = [
 WORKER = Path(__file__).with_name("worker.py")
 
 
-def start(workspace: Path, log: Path) -> subprocess.Popen[bytes]:
+def start(workspace: Path, log: Path, *more: str) -> subprocess.Popen[bytes]:
     """Run or resume the campaign in a process of its own; it logs each model call that reaches the provider."""
-    command = [sys.executable, str(WORKER), str(workspace), str(log), *SMALL]
+    command = [sys.executable, str(WORKER), str(workspace), str(log), *SMALL, *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def finish(workspace: Path, log: Path) -> bytes:
+def finish(workspace: Path, log: Path, *more: str) -> bytes:
     """Run to the end and return the bytes of results.json."""
-    process = start(workspace, log)
+    process = start(workspace, log, *more)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors.decode()[-2000:]
     (results,) = workspace.glob("runs/*/results.json")
@@ -81,6 +83,22 @@ def test_killed_twice_it_ends_the_same(tmp_path: Path) -> None:
     for lines in (3, 20):
         kill_after(start(workspace, log), log, lines)
     assert finish(workspace, log) == expected
+    assert answered_again(log) == []
+
+
+PYTHON = ("agents.python=true", "agents.hypotheses=6", "evidence.windows.search=0.5")
+"""So that agents write Python factors, and some come before the gate."""
+
+
+def test_with_python_factors_it_ends_the_same_too(tmp_path: Path) -> None:
+    if not status().available:
+        pytest.skip(f"the sandbox cannot run here: {status().problem}")
+    expected = finish(tmp_path / "calm", tmp_path / "calm.jsonl", *PYTHON)
+    assert b"def factor(panel)" in expected
+    workspace, log = tmp_path / "storm", tmp_path / "storm.jsonl"
+    for lines in (30, 50):
+        kill_after(start(workspace, log, *PYTHON), log, lines)
+    assert finish(workspace, log, *PYTHON) == expected
     assert answered_again(log) == []
 
 

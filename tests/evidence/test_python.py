@@ -121,7 +121,7 @@ def test_a_copy_in_python_scores_as_the_formula_does_and_is_not_new(service: Mak
 
 def test_no_code_is_shown_a_day_after_search(service: Maker, runner: Counting) -> None:
     evaluator = service()
-    told = 'def factor(panel):\n    x = panel["close"]\n    raise ValueError(f"{len(x)} days to {x.index[-1]}")'
+    told = 'def factor(panel):\n    x = panel["close"]\n    raise ValueError(f"{len(x)} days to {x.index[-1]}")\n    return x'
     answer = proposed(evaluator, told)
     last = evaluator.windows.search.stop
     assert answer["stage"] == "python"
@@ -132,23 +132,17 @@ def test_no_code_is_shown_a_day_after_search(service: Maker, runner: Counting) -
     assert runner.rows == last
 
 
-def test_it_gets_the_columns_that_it_names_and_numbers_for_names(service: Maker) -> None:
-    evaluator = service()
-    hidden = (
-        'def factor(panel):\n    open_ = panel["open"]\n    raise ValueError(sorted(panel), list(open_.columns)[:2])'
-    )
-    answer = evaluator.propose(Proposal(hidden.replace("sorted(panel)", "0"), claim("open"), "k"))
-    assert "'n0', 'n1'" in answer["errors"][0]["message"]
-
-
-def claim(*fields: str) -> Claim:
-    return Claim("named", "control", "code of the tests", 1, 5, fields)
+def test_names_are_numbers_and_columns_those_that_it_names(service: Maker, runner: Counting) -> None:
+    told = 'def factor(panel):\n    x = panel["open"]\n    raise ValueError(list(x.columns)[:2])\n    return x'
+    answer = proposed(service(), told)
+    assert "['n0', 'n1']" in answer["errors"][0]["message"]
+    assert {name for job in runner.jobs for name in job.frames.names} == {"open"}
 
 
 @pytest.mark.parametrize(
     ("code", "stage", "said"),
     [
-        ('def factor(panel):\n    return panel["returns"].shift(-1)', "causal", "changed when later days"),
+        ('def factor(panel):\n    return panel["returns"].shift(-1)', "causal", "reads later days"),
         ('def factor(panel):\n    x = panel["returns"]\n    return x - x.mean()', "causal", "changed when later days"),
         ('def factor(panel):\n    return panel["returns"].iloc[:5]', "python", "allowed: (210, 60)"),
         ('def factor(panel):\n    return open("/etc/passwd").read() + panel["returns"]', "python", ""),
