@@ -90,7 +90,7 @@ class Pool:
             raise SandboxError("the sandbox is closed", field="sandbox", hint="Make a new one.")
         if os.getpid() != self._owner:
             raise SandboxError("a fork took this sandbox along", field="sandbox", hint="Make one after the fork.")
-        worker = self._idle.get()
+        worker, broken = self._idle.get(), ""
         try:
             for _ in range(_TRIES):
                 try:
@@ -102,8 +102,11 @@ class Pool:
                     worker = None
                     if not isinstance(error, Broken):
                         raise
+                    broken = str(error)
             raise SandboxUnavailable(
-                "a call could not be started twice over", field="server", hint="Ask: alphaloom sandbox status"
+                f"a call could not be started, twice over: {broken}",
+                field="server",
+                hint="Ask: alphaloom sandbox status",
             )
         finally:
             self._idle.put(worker)

@@ -39,14 +39,17 @@ _INNER = (
 
 def main(control: int, omitted: frozenset[str]) -> None:
     """Import what factors need, then fork a worker for each socket that comes over `control`."""
-    _prepare()
-    from .worker import work
-
+    channel = socket.socket(fileno=control)
+    try:
+        _prepare()
+        from .worker import work
+    except ImportError as error:
+        channel.sendall(f"Xlibraries: {error}".encode()[:200])
+        return
     _close_imports()
 
     _adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    channel = socket.socket(fileno=control)
     if len(os.listdir("/proc/self/task")) > 1:
         channel.sendall(b"Xsystem: a library has started a thread, so that nothing can be forked safely")
         return

@@ -71,6 +71,7 @@ def _settle(parent: socket.socket, omitted: frozenset[str]) -> Post | None:
     if inside:
         namespaces.empty_root()
     privileges.empty_bounding_set()
+    privileges.close_memory()
     return Post(parent, machine, lock, inside, statm)
 
 

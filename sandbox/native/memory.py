@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import mmap
 import os
@@ -11,14 +12,20 @@ from .libc import syscall
 
 __all__ = ["anonymous", "create", "freeze", "map_file", "release", "seal_size", "seal_whole", "view"]
 
-_ADD_SEALS = 1033
+_ADD_SEALS, _NO_EXECUTION = 1033, 0x8
 _SEAL, _SHRINK, _GROW, _WRITE = 1, 2, 4, 8
 _READ, _READ_WRITE = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
 
 
 def create(name: str, size: int) -> int:
     """Return the descriptor of a new file in memory of this size, full of zeros."""
-    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+    try:
+        descriptor = os.memfd_create(name, flags | _NO_EXECUTION)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # before Linux 6.3
+            raise
+        descriptor = os.memfd_create(name, flags)
     os.ftruncate(descriptor, size)
     return descriptor
 

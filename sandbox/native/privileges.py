@@ -7,7 +7,7 @@ import struct
 
 from .libc import prctl, syscall
 
-__all__ = ["drop", "empty_bounding_set"]
+__all__ = ["close_memory", "drop", "empty_bounding_set"]
 
 _DEATH_SIGNAL, _DUMPABLE, _NO_NEW_PRIVILEGES, _BOUNDING_DROP, _BOUNDING_READ = 1, 4, 38, 24, 23
 _KILL = 9
@@ -21,6 +21,11 @@ def drop() -> None:
     sets = ctypes.create_string_buffer(24)
     syscall("capset", ctypes.addressof(head), ctypes.addressof(sets))
     prctl(_NO_NEW_PRIVILEGES, 1)
+    close_memory()
+
+
+def close_memory() -> None:
+    """Let no other process of the same user look into this one or write to it."""
     prctl(_DUMPABLE, 0)
 
 

@@ -42,7 +42,7 @@ def without(names: tuple[str, ...], answer: int, *arguments: str) -> subprocess.
     numbers = ",".join(str(machine.numbers[name]) for name in names)
     return subprocess.run(
         [sys.executable, "-c", WITHOUT, numbers, str(answer), *arguments], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / ".root")}, timeout=100,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / ".root"), *sys.path])}, timeout=100,
     )  # fmt: skip
 
 
