@@ -4,6 +4,8 @@ python -m tests.sandbox.attacks                          every class, as whoever
 python -m tests.sandbox.attacks --user 65534             as somebody without rights (needs root to begin with)
 python -m tests.sandbox.attacks --classes tcp,eval       some classes
 python -m tests.sandbox.attacks --only tcp/listen        one snippet
+python -m tests.sandbox.attacks --fuzz 60 --user 65534   a minute of new ones, made out of these
+python -m tests.sandbox.attacks --without seccomp --user 65534   with a wall left out, those that may be run so
 
 One line of JSON a snippet, then one for the end; exit code 1 if anything got through.
 """
@@ -16,16 +18,16 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from .fuzzer import fuzzed
 from .ground import KEYS, token
-from .snippet import Snippet, read
+from .snippet import BARE, LAYERED, Snippet, read
+from .users import NOBODY, ROOT, as_user, interpreter, paths
 
 if TYPE_CHECKING:
     from .attack import Attack
@@ -33,10 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["arguments", "main"]
 
-ROOT = Path(__file__).resolve().parents[3]
 POISONOUS = ("descriptor_bombs", "hangs", "output_bombs", "persistence", "pickle", "result_forging")
 """Classes after each of whose snippets an honest call is made; after the others, once."""
-Rights = dict[str, int | list[int]]
+BEARING = {"landlock", "namespaces", "seccomp"}
+"""Without all of these only what reads, connects and looks around is run."""
 GUARD_BYTES, GUARD_PROCESSES, GUARD_S = 6 << 30, 400, 900
 """An outer guard, should the jail fail: memory of each process, processes of the user, seconds of the whole."""
 
@@ -48,18 +50,38 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="class/name of one snippet")
     parser.add_argument("--user", type=int, help="become this user first")
     parser.add_argument("--seed", default="0", help="what the secrets are drawn from")
+    parser.add_argument("--fuzz", type=float, default=0.0, help="seconds of mutated snippets instead of the known ones")
+    parser.add_argument("--without", default="", help="walls to leave out, separated by commas; never as root")
     parser.add_argument("--token", help=argparse.SUPPRESS)
     parser.add_argument("--top", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args(given)
 
 
 def chosen(options: argparse.Namespace) -> list[Snippet]:
-    """Return the snippets that were asked for."""
+    """Return the snippets that were asked for and may be run behind the walls that are left."""
     wanted = [each for each in options.classes.split(",") if each]
     found = [each for each in read() if (not wanted or each.group in wanted) and options.only in ("", each.title)]
+    missing = walls(options)
+    if missing:
+        allowed = (BARE,) if missing >= BEARING else (BARE, LAYERED)
+        found = [each for each in found if each.ablation in allowed]
     if not found:
-        raise SystemExit("there is no such snippet")
+        raise SystemExit("there is no such snippet, or none that may be run so")
     return found
+
+
+def walls(options: argparse.Namespace) -> set[str]:
+    """Return the walls to leave out.
+
+    Raises
+    ------
+    SystemExit
+        Something is left out and whoever attacks is root: the least that is left then is to be nobody.
+    """
+    missing = {each for each in options.without.split(",") if each}
+    if (missing or options.fuzz) and os.getuid() == 0 and options.user is None:
+        raise SystemExit(f"this is never run as root: add --user {NOBODY}")
+    return missing
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -79,33 +101,16 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def _started(options: argparse.Namespace, top: Path) -> int:
     """Start this module again, with secrets in its arguments and its environment, and perhaps as somebody else."""
-    secret = token(options.seed, "env")
-    paths = [str(ROOT), str(ROOT / ".root"), str(Path(np.__file__).parents[1])]
-    rights: Rights = {}
-    if options.user is not None:
-        rights = {"user": options.user, "group": options.user, "extra_groups": []}
-    environment = {
-        "PATH": os.environ.get("PATH", ""),
-        "PYTHONPATH": os.pathsep.join(paths),
-        **dict.fromkeys(KEYS, secret),
-    }
+    keys = dict.fromkeys(KEYS, token(options.seed, "env"))
+    environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": paths(), **keys}
     command = [
-        _interpreter(rights), "-B", "-m", "tests.sandbox.attacks", "--top", str(top), "--token", token(options.seed, "argv"),
-        "--seed", options.seed, "--classes", options.classes, "--only", options.only,
+        interpreter(options.user), "-B", "-m", "tests.sandbox.attacks", "--top", str(top), "--token", token(options.seed, "argv"),
+        "--seed", options.seed, "--classes", options.classes, "--only", options.only, "--fuzz", str(options.fuzz),
+        "--without", options.without,
     ]  # fmt: skip
-    return subprocess.run(command, env=environment, cwd=ROOT, timeout=GUARD_S, check=False, **rights).returncode  # type: ignore[call-overload,no-any-return]
-
-
-def _interpreter(rights: Rights) -> str:
-    """Return an interpreter of this version that whoever attacks may run: one in a closed home serves its owner only."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    for path in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
-        try:
-            subprocess.run([path, "-c", ""], check=True, cwd="/", **rights)  # type: ignore[call-overload]
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        return path
-    raise SystemExit(f"there is no Python {version} that user {rights.get('user')} may run")
+    limit = GUARD_S + options.fuzz
+    run = subprocess.run(command, env=environment, cwd=ROOT, timeout=limit, check=False, **as_user(options.user))  # type: ignore[call-overload]
+    return int(run.returncode)
 
 
 def attack(options: argparse.Namespace) -> int:
@@ -121,16 +126,17 @@ def attack(options: argparse.Namespace) -> int:
         resource.setrlimit(resource.RLIMIT_NPROC, (GUARD_PROCESSES, GUARD_PROCESSES))
     escaped = 0
     with os.fdopen(told, "w") as lines, Host(options.top, options.seed) as host:
-        before, attacks = _descriptors(), Attack(host)
+        before, attacks = _descriptors(), Attack(host, without=frozenset(walls(options)), strict=not options.fuzz)
         try:
             attacks.sandbox()
         except SandboxUnavailable as error:
             print(json.dumps({"unavailable": error.field, "message": error.message}), file=lines)
             return error.exit_code
-        for snippet, last in _with_last(chosen(options)):
+        for snippet, last in _mutated(options) if options.fuzz else _with_last(chosen(options)):
             verdict = attacks.run(snippet, honest=last or snippet.group in POISONOUS)
             escaped += bool(verdict.escapes)
-            print(json.dumps(verdict.record(), sort_keys=True), file=lines, flush=True)
+            code = {"code": snippet.code} if options.fuzz and verdict.escapes else {}
+            print(json.dumps({**verdict.record(), **code}, sort_keys=True), file=lines, flush=True)
         left = _after(attacks, host, before)
         print(json.dumps({"end": True, "escaped": escaped, "left": left}), file=lines)
     return 1 if escaped or left else 0
@@ -141,6 +147,15 @@ def _with_last(snippets: Sequence[Snippet]) -> Iterator[tuple[Snippet, bool]]:
     following = [*snippets[1:], None]
     for snippet, after in zip(snippets, following, strict=True):
         yield snippet, after is None or after.group != snippet.group
+
+
+def _mutated(options: argparse.Namespace) -> Iterator[tuple[Snippet, bool]]:
+    """Yield new snippets until the time is over; every tenth is followed by an honest call."""
+    end = time.monotonic() + options.fuzz
+    for number, snippet in enumerate(fuzzed(read(), int(options.seed))):
+        if time.monotonic() > end:
+            return
+        yield snippet, number % 10 == 0
 
 
 def _after(attacks: Attack, host: Host, before: set[str]) -> list[str]:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.sandbox import Frames, Job, Limits, Outcome, Sandbox, SandboxError
+from alphaloom.sandbox.native.backend import Native
+from alphaloom.sandbox.native.layers import LAYERS
 
 from . import panels
 from .host import Host
@@ -21,7 +23,7 @@ from .snippet import Snippet
 __all__ = ["HONEST", "Attack", "Verdict"]
 
 WALL_S, MEMORY_MB, GRACE_S = 6.0, 256, 4.0
-MOST_MB, MOST_TASKS = 700.0, 4
+MOST_MB, MOST_TASKS = 700.0, 3
 """More than the sandbox's own processes hold (some 100 MiB each) and a call may add; and its own tasks during a call."""
 LONGEST_TEXT = 2400
 HONEST = "def factor(panel):\n    close = panel['close']\n    return close.rolling(5).mean() / close + 256 - close.sum(axis=1).mean()\n"
@@ -63,9 +65,21 @@ class Verdict:
 
 @dataclass
 class Attack:
-    """Sandboxes of a host, and snippets sent into them."""
+    """Sandboxes of a host, and snippets sent into them.
+
+    Attributes
+    ----------
+    host : Host
+        Whom to ask what moved.
+    without : frozenset of str
+        Walls that are left out.
+    strict : bool
+        True: what a snippet claims counts. False for mutated code, whose claims have no meaning.
+    """
 
     host: Host
+    without: frozenset[str] = frozenset()
+    strict: bool = True
     frames: Frames = field(default_factory=panels.own)
     tenant: Frames = field(default_factory=panels.tenant)
     proving: Frames = field(default_factory=panels.small)
@@ -76,11 +90,19 @@ class Attack:
     def sandbox(self, wall_s: float = WALL_S) -> Sandbox:
         """Return the sandbox whose clock is this; a new one has served another tenant first."""
         if wall_s not in self._open:
-            self._open[wall_s] = made = Sandbox(Limits(wall_s=wall_s, memory_mb=MEMORY_MB))
+            self._open[wall_s] = made = self._made(Limits(wall_s=wall_s, memory_mb=MEMORY_MB))
             made.run(HONEST, self.tenant)
             self._honest = made.run(HONEST, self.frames)
             self.host.calm()
         return self._open[wall_s]
+
+    def _made(self, limits: Limits) -> Sandbox:
+        if not self.without:
+            return Sandbox(limits)
+        omit = [name for name in LAYERS if name in self.without]
+        if len(omit) < len(self.without):
+            raise ValueError(f"the walls are {', '.join(LAYERS)}; got {', '.join(sorted(self.without))}")
+        return Sandbox(limits, backend=Native(omit))
 
     def close(self) -> None:
         """End the sandboxes."""
@@ -104,7 +126,11 @@ class Attack:
         seconds = time.monotonic() - started
         if seconds > (wall + GRACE_S) * (20 if "prove" in snippet.options else 2):
             escapes.append(f"it took {seconds:.1f} s")
-        escapes += self._crowded() + self.host.moved() + (self._poisoned(sandbox) if honest else [])
+        escapes += (
+            self._crowded(4 if "prove" in snippet.options else 0)
+            + self.host.moved()
+            + (self._poisoned(sandbox) if honest else [])
+        )
         return Verdict(snippet.title, snippet.group, ended, text, tuple(dict.fromkeys(escapes)), round(seconds, 4))
 
     def _once(self, sandbox: Sandbox, snippet: Snippet) -> tuple[str, str, list[str]]:
@@ -147,7 +173,7 @@ class Attack:
             INVISIBLE.findall(text)
         )
         found += [f"the error holds {sorted(hex(ord(c)) for c in odd)[:5]}"] if odd else []
-        found += ["the error claims what should not be"] if "CLAIMED" in text else []
+        found += ["the error claims what should not be"] if "CLAIMED" in text and self.strict else []
         return found + [f"the error names {match[0]}" for match in FOLDERS.finditer(text)]
 
     def _taken(self, outcome: Outcome, shape: tuple[int, int]) -> list[str]:
@@ -160,7 +186,8 @@ class Attack:
         found += [] if all(0 <= each < 1e6 for each in figures) else [f"the call's figures are {figures}"]
         text = _unhidden(values)
         claimed = text.find(b"CLAIMED ")
-        found += [f"it claims {text[claimed + 8 : claimed + 200].rstrip(bytes(1))!r}"] if claimed >= 0 else []
+        if claimed >= 0 and self.strict:
+            found.append(f"it claims {text[claimed + 8 : claimed + 200].rstrip(bytes(1))!r}")
         found += [f"it tells the secret: {name}" for name, word in self.host.ground.secrets.items() if word in text]
         found += ["it tells a value of somebody else"] if foreign_in(text, values) else []
         if self._last is not None and self._last[0].tobytes() != self._last[1]:
@@ -168,9 +195,12 @@ class Attack:
         self._last = values, values.tobytes()
         return found
 
-    def _crowded(self) -> list[str]:
+    def _crowded(self, more: int) -> list[str]:
+        """Say whether there were too many; a proof is held against another sandbox, which has `more` tasks."""
         sampler = self.host.sampler
-        found = [f"{sampler.threads} tasks were seen"] if sampler.threads > MOST_TASKS + 2 * len(self._open) else []
+        found = (
+            [f"{sampler.threads} tasks were seen"] if sampler.threads > MOST_TASKS + more + 2 * len(self._open) else []
+        )
         return found + (
             [f"{sampler.memory_mb:.0f} MiB were held"] if sampler.memory_mb > MOST_MB + 300 * len(self._open) else []
         )
@@ -189,7 +219,8 @@ class Attack:
 
 def foreign_in(text: bytes, values: NDArray[np.float64]) -> bool:
     """Tell whether an answer holds foreign values, hidden or plain; the own later days of a whole call are its own."""
-    return panels.foreign(text) or (len(values) == panels.SHOWN and panels.foreign(values.tobytes()))
+    cut_off = len(values) == panels.SHOWN
+    return panels.foreign(text, cut_off=cut_off) or panels.foreign(values.tobytes(), cut_off=cut_off)
 
 
 def _unhidden(values: NDArray[np.float64]) -> bytes:

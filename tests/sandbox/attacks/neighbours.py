@@ -115,7 +115,7 @@ class Sampler:
         self._thread.join()
 
 
-def settled(wanted: frozenset[int], without: int, patience_s: float = 1.0) -> frozenset[int]:
+def settled(wanted: frozenset[int], without: int, patience_s: float = 5.0) -> frozenset[int]:
     """Return the descendants beyond those that are wanted, once they had time to go."""
     end = time.monotonic() + patience_s
     while (extra := crowd(os.getpid(), without).numbers - wanted) and time.monotonic() < end:

@@ -40,17 +40,17 @@ def tenant(seed: int = 1) -> Frames:
 
 
 @functools.cache
-def _hidden() -> NDArray[np.uint64]:
-    cut = [values[SHOWN:] for values in own().fields.values()]
-    return np.sort(np.concatenate([each.ravel() for each in (*tenant().fields.values(), *cut)]).view(np.uint64))
+def _hidden(cut_off: bool) -> NDArray[np.uint64]:
+    others = [*tenant().fields.values(), *(values[SHOWN:] for values in own().fields.values() if cut_off)]
+    return np.concatenate([each.ravel() for each in others]).view(np.uint64)
 
 
-def foreign(text: bytes) -> bool:
-    """Tell whether bytes hold a value of the other tenant or of a day that was cut off, or another tenant's name."""
+def foreign(text: bytes, *, cut_off: bool) -> bool:
+    """Tell whether bytes hold a value or a name of the other tenant, or a value of a day that was cut off."""
     if b"TENANT0" in text:
         return True
     shifted = (np.frombuffer(text[start : start + (len(text) - start) // 8 * 8], "<u8") for start in range(8))
-    return any(np.isin(words, _hidden(), assume_unique=False).any() for words in shifted)
+    return any(np.isin(words, _hidden(cut_off)).any() for words in shifted)
 
 
 def _days(count: int) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:

@@ -1,0 +1,36 @@
+"""Measure the sandbox: what its walls stop, what they cost, and that it does not wear out.
+
+python -m benchmarks.sandbox latency                   a call beside a fresh interpreter, bwrap and a bare fork
+python -m benchmarks.sandbox calls --count 10000       memory and descriptors before and after many calls
+python -m benchmarks.sandbox ablation                  hostile code of every class, with walls left out; never as root
+python -m benchmarks.sandbox fuzz --seconds 60 --seed 0   mutated hostile code; whatever gets through, with its number
+
+Each part is a module of this folder with a `main` that takes the rest of the command line.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+PARTS = {
+    "latency": "a call beside a fresh interpreter, bwrap and a bare fork",
+    "calls": "memory and descriptors before and after many calls",
+    "ablation": "hostile code of every class, with walls left out",
+    "fuzz": "mutated hostile code",
+}
+
+
+def main(given: Sequence[str]) -> int:
+    """Run one part, or list them."""
+    if not given or given[0] not in PARTS:
+        print(__doc__)
+        print("\n".join(f"{name:10} {what}" for name, what in PARTS.items()))
+        return 0 if not given or given[0] in ("-h", "--help") else 2
+    part = import_module(f".{given[0]}", __package__)
+    return int(part.main(given[1:]))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
