@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from alphaloom.desk.cli import outcome
 from alphaloom.sandbox import status
 from alphaloom.sandbox.native.primitives import examine
 from alphaloom.sandbox.native.syscalls import this_machine
@@ -80,3 +81,12 @@ def test_a_sandbox_refuses_to_open_without_a_wall() -> None:
     code = "from alphaloom.sandbox import Sandbox, SandboxUnavailable\ntry:\n    Sandbox()\n"
     code += "except SandboxUnavailable as error:\n    print(error.field, error.exit_code)"
     assert without(("landlock_restrict_self",), 38, "-c", code).stdout.split() == ["landlock", "3"]
+
+
+@needs_walls
+def test_the_command_says_it_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcome(["sandbox", "status"]) == 0
+    told = capsys.readouterr().out
+    assert "landlock" in told
+    assert told.count("held") == 5
+    assert told.rstrip().endswith("generated Python can be run here")
