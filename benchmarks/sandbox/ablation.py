@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,7 @@ def main(given: Sequence[str]) -> int:
     cells: dict[str, dict[str, tuple[int, int]]] = {}
     kept = {}
     for column, standing in LEFT.items():
+        print(f"attacking: {column}", file=sys.stderr, flush=True)
         without = ",".join(wall for wall in WALLS if wall not in standing)
         records = list(besiege("--classes", options.classes, "--without", without, "--seed", f"without {without}"))
         kept[column] = records

@@ -1,0 +1,61 @@
+"""The benchmark of the sandbox: its tables say what was counted, its fuzzer repeats itself, and calls leave nothing."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from alphaloom.sandbox import Sandbox, SandboxUnavailable
+from benchmarks.sandbox import ablation, calls
+from benchmarks.sandbox.__main__ import main
+from benchmarks.sandbox.calls import Held
+from benchmarks.sandbox.latency import taken
+from tests.sandbox.attacks.fuzzer import LEFT_OUT, fuzzed
+from tests.sandbox.attacks.snippet import read
+
+
+def test_a_table_of_walls_sums_what_every_column_has() -> None:
+    cells = {"none": {"tcp": (6, 11)}, "all": {"tcp": (0, 11), "files_write": (0, 19)}}
+    table = "\n".join(ablation.lines(cells))
+    assert "| files_write | not run | 0 / 19 |" in table
+    assert "| classes that every column has | 6 / 11 | 0 / 11 |" in table
+
+
+def test_mutations_come_from_the_seed_alone() -> None:
+    first, again = ([each.code for each in islice(fuzzed(read(), 3), 40)] for _ in range(2))
+    assert first == again
+    assert first != [each.code for each in islice(fuzzed(read(), 4), 40)]
+    assert len(set(first)) == 40
+
+
+def test_what_stays_out_of_the_fuzzer_is_a_class() -> None:
+    assert set(LEFT_OUT) <= {each.group for each in read()}
+
+
+def test_ways_take_turns() -> None:
+    seen: list[str] = []
+    times = taken({"often": (6, lambda: seen.append("often")), "rarely": (2, lambda: seen.append("rarely"))})
+    assert {way: len(each) for way, each in times.items()} == {"often": 6, "rarely": 2}
+    assert seen[2:5] == ["often", "rarely", "often"]
+
+
+def test_growth_is_seen() -> None:
+    begin = [Held("caller", 50.0, 9), Held("server", 30.0, 4)]
+    assert calls.flat(begin, [Held("caller", 51.0, 9), Held("server", 30.0, 4)])
+    assert not calls.flat(begin, [Held("caller", 60.0, 9), Held("server", 30.0, 4)])
+    assert not calls.flat(begin, [Held("caller", 50.0, 10), Held("server", 30.0, 4)])
+    assert not calls.flat(begin, [*begin, Held("worker", 1.0, 4)])
+
+
+def test_some_calls_leave_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        Sandbox().close()
+    except SandboxUnavailable as error:
+        pytest.skip(f"{error.field}: {error.message}")
+    assert calls.main(["--count", "60"]) == 0
+    assert "60 calls, 18 of them with an error" in capsys.readouterr().out
+
+
+def test_parts_are_listed() -> None:
+    assert (main([]), main(["nothing"])) == (0, 2)
