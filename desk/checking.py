@@ -123,7 +123,7 @@ def _read(file: str) -> str:
     try:
         if path.stat().st_size > LONGEST_BYTES:
             raise NoFormula(f"{path} is too long for a factor", field="FILE", allowed=f"{LONGEST_BYTES:,} bytes")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise NoFormula(f"{path} is not text", field="FILE", hint="Give a file of Python source in UTF-8.") from None
 

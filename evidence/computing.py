@@ -54,11 +54,14 @@ class Computing:
         Computes Python factors; without it they are refused, and nothing else ever runs them.
     days : int or None
         How many days a call of Python code is shown; its values after them are NaN. None: all.
+    forgives : tuple of type
+        Refusals of Python code in whose place it says nothing on any day.
     """
 
     engine: Engine
     contained: Contained | None = None
     days: int | None = None
+    forgives: tuple[type[PythonRefused], ...] = ()
 
     @property
     def panel(self) -> Panel:
@@ -68,6 +71,10 @@ class Computing:
     def until(self, days: int) -> Computing:
         """Return the same with Python code shown only the first days."""
         return replace(self, days=days)
+
+    def forgiving(self, *kinds: type[PythonRefused]) -> Computing:
+        """Return the same, but Python code that is refused in one of these ways says nothing on any day."""
+        return replace(self, forgives=kinds)
 
     def on(self, panel: Panel, cache_bytes: int = 0) -> Computing:
         """Return the same for another panel."""
@@ -87,17 +94,6 @@ class Computing:
         """
         formulas = iter(self.engine.evaluate([each for each in expressions if not each.code]))
         return [self._contained(each) if each.code else next(formulas) for each in expressions]
-
-    def evaluate_spoiled(self, expressions: Sequence[Expression]) -> list[Values]:
-        """Compute factors on a panel that may be spoiled: Python code that fails on it says nothing on any day."""
-        formulas = iter(self.engine.evaluate([each for each in expressions if not each.code]))
-        return [self._or_nothing(each) if each.code else next(formulas) for each in expressions]
-
-    def _or_nothing(self, expression: Expression) -> Values:
-        try:
-            return self._contained(expression)
-        except PythonRefused:
-            return np.full(self.panel.universe.shape, np.nan, np.float32)
 
     def stream(self, expressions: Iterable[Expression], *, together: int = STREAMED) -> Iterator[Values]:
         """Compute any number of factors, a few at a time, in order; see `Engine.stream`."""
@@ -132,7 +128,12 @@ class Computing:
         return self.panel.days if self.days is None else self.days
 
     def _contained(self, expression: Expression) -> Values:
-        return self._jail().values(expression, self._days).copy()
+        try:
+            return self._jail().values(expression, self._days).copy()
+        except PythonRefused as error:
+            if type(error) not in self.forgives:
+                raise
+            return np.full(self.panel.universe.shape, np.nan, np.float32)
 
     def _jail(self) -> Contained:
         if self.contained is None:

@@ -19,8 +19,18 @@ from ..factors import Expression
 from ..factors.python import MEMBERS
 from ..ledger import digest
 from ..market import Panel
-from ..sandbox import Frames, Job, NotCausal, NotDeterministic, Runner, SandboxError, SandboxUnavailable
-from .errors import NeedsSandbox, PythonRefused
+from ..sandbox import (
+    Frames,
+    Job,
+    NotCausal,
+    NotDeterministic,
+    OutOfMemory,
+    Runner,
+    SandboxError,
+    SandboxUnavailable,
+    TimedOut,
+)
+from .errors import NeedsSandbox, OverLimits, PythonRefused
 from .segments import Segment, Segments, versions
 
 __all__ = ["FOLDER", "Contained", "Swept"]
@@ -68,6 +78,7 @@ class Contained:
         self._segments = Segments(folder)
         self._frames: dict[tuple[frozenset[str], int], Frames] = {}
         self._kept: dict[tuple[str, int], Values] = {}
+        self._screened: set[tuple[str, int]] = set()
 
     @property
     def stamp(self) -> str:
@@ -105,11 +116,14 @@ class Contained:
         """
         from ..sandbox.causality import prove
 
+        if (expression.code, days) in self._screened:
+            return
         self._read(expression)
         try:
             proof = prove(self._runner, expression.code, self._shown(expression, days))
         except SandboxError as error:
             raise self._refusal(error) from None
+        self._screened.add((expression.code, days))
         if not proof.start_up:  # else the days of the start-up were taken out of them
             self._kept[expression.code, days] = self._whole(proof.values, 0)
 
@@ -150,7 +164,8 @@ class Contained:
         known = self._segments.read(key, (stop - start, self._panel.names))
         if known is None:
             known = self._computed(expression, start, stop)
-            self._segments.write(key, known)
+            if known.lasting:
+                self._segments.write(key, known)
         return known
 
     def _computed(self, expression: Expression, start: int, stop: int) -> Segment:
@@ -164,7 +179,8 @@ class Contained:
             if not start or not isinstance(refusal, PythonRefused):
                 raise refusal from None
             fault = {"stage": refusal.stage, "message": refusal.message, "day": str(getattr(error, "day", ""))}
-            return Segment(self._whole(values, start)[start:stop], fault)
+            lasting = not isinstance(refusal, OverLimits)
+            return Segment(self._whole(values, start)[start:stop], fault, lasting)
         return Segment(self._whole(values, start)[start:stop], None)
 
     def _day_by_day(self, expression: Expression, start: int, stop: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
@@ -233,7 +249,8 @@ class Contained:
             message = (
                 message.replace(f"of {place} on", f"of {self._panel.symbols[int(place[1:])]} on") if known else message
             )
-        return PythonRefused(message, field="factor", hint=error.hint, stage=stage)
+        kind = OverLimits if isinstance(error, TimedOut | OutOfMemory) else PythonRefused
+        return kind(message, field="factor", hint=error.hint, stage=stage)
 
 
 def _members(expression: Expression) -> frozenset[str]:

@@ -10,6 +10,7 @@ AlphaloomError
     ├── LibraryFileError   a library file that cannot be read, or holds what it should not
     ├── LibraryRefused     what the library does not take in, or cannot do
     ├── PythonRefused      the code of a Python factor failed, gave no values, or saw later days; `stage` says which
+    │   └── OverLimits     it took more time or memory than a call may use
     ├── NeedsSandbox       a Python factor is to be computed, and nothing here can contain it
     ├── TrialsSpent        the campaign's budget of looks at the selection window is used up
     └── BookUnavailable    vectorbt is not installed
@@ -90,6 +91,10 @@ class PythonRefused(EvidenceError):
     ) -> None:
         super().__init__(message, field=field, allowed=allowed, hint=hint)
         self.stage = stage
+
+
+class OverLimits(PythonRefused):
+    """The code took more time or memory than a call may use; another time it may not."""
 
 
 class NeedsSandbox(EvidenceError):

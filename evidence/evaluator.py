@@ -165,9 +165,8 @@ class Evaluator:
     @cached_property
     def library_values(self) -> LibraryValues:
         """Return what the library's factors that this panel can compute say on it."""
-        return LibraryValues(
-            self.searched, self.windows.search, self.ledger.workspace, self._of_library, self.compared()
-        )
+        held = self.searched.forgiving(PythonRefused)  # code that fails on this panel says nothing here
+        return LibraryValues(held, self.windows.search, self.ledger.workspace, self._of_library, self.compared())
 
     @cached_property
     def beside(self) -> Beside:
@@ -279,8 +278,12 @@ class Evaluator:
         }
 
     def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
-        """Return one factor's sheet on the search window, outside any campaign: nothing is refused or recorded."""
+        """Return one factor's sheet on the search window, outside any campaign: nothing is recorded.
+
+        Refused is what sees later days alone: a formula while it is read, code when it is screened.
+        """
         expression = self.read(text, dialect)
+        self.searched.screen(expression)
         values = self.values(expression)
         sheet = self._measure(expression) | Profiler(self.scorer, self.windows.search).profile(values)
         doubts = [*sheet["warnings"], *(_doubt(weakness) for weakness in sheet["weaknesses"])]

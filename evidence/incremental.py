@@ -59,6 +59,8 @@ class Addition:
 
     def doubt(self, rank_ic: float | None) -> str:
         """Say that too little is left of a factor with this RankIC of its own; empty where it adds something."""
+        if not np.isfinite(self.t) and not np.isfinite(self.kept):
+            return ""  # no day on which the library says something
         if not np.isfinite(self.t):
             say = "factor says" if self.library == 1 else "factors say"
             return f"the library's {self.library} {say} all that it says"

@@ -58,15 +58,25 @@ class Levels:
         """
         if not self.panel.back_adjusted or not expression.fields & self._usual.moved:
             return ""
+        if expression.code:
+            return self._whole.objection(expression)
         enough = self._usual.days >= expression.warmup + SPARE_DAYS
         return (self._usual if enough else self._pair(expression.warmup + SPARE_DAYS)).objection(expression)
+
+    @cached_property
+    def _whole(self) -> Pair:
+        """Return all days that code is shown when it is scored: on fewer it could say something else."""
+        return self._tried(0)
 
     @cached_property
     def _usual(self) -> Pair:
         return self._pair(DAYS)
 
     def _pair(self, days: int) -> Pair:
-        part = self.panel.rows(max(self.window.stop - days, self.window.start), self.window.stop)
+        return self._tried(max(self.window.stop - days, self.window.start))
+
+    def _tried(self, first: int) -> Pair:
+        part = self.panel.rows(first, self.window.stop)
         other = rescaled(part)
         moved = frozenset(name for name in part.fields if other.fields[name] is not part.fields[name])
         return Pair(self._on(part), self._on(other), moved)

@@ -19,10 +19,14 @@ __all__ = ["Segment", "Segments", "versions"]
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Rows of a factor `[D, N]` that were computed day by day, and what went wrong in them, if anything did."""
+    """Rows of a factor `[D, N]` that were computed day by day, and what went wrong in them, if anything did.
+
+    `lasting` is False where another try may go otherwise: what took too long on a busy machine is not kept.
+    """
 
     values: NDArray[np.float32]
     fault: dict[str, Any] | None
+    lasting: bool = True
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from ..sandbox import Runner
 from .computing import Computing
 from .contained import FOLDER, Contained
 from .entries import BY_HAND, IMPORTED, SHARED, Entry, Terms, entries
-from .errors import PanelDisagrees
+from .errors import NeedsSandbox, PanelDisagrees, PythonRefused
 from .exposures import BETA_DAYS, Exposures, measure_exposures
 from .labels import forward_returns
 from .own_risk import OWN_DAYS, measured
@@ -132,7 +132,10 @@ class Watch:
         if first >= stop:
             since = max(entry.terms.judged_to, self._closed)
             return Sight(entry, before, lacking=f"no complete new day: days count after {since}")
-        daily = self._daily(entry, entry.terms, slice(max(first, lead), stop))
+        try:
+            daily = self._daily(entry, entry.terms, slice(max(first, lead), stop))
+        except (PythonRefused, NeedsSandbox) as error:  # of one factor; the others can be watched all the same
+            return Sight(entry, before, lacking=error.message)
         new = [Sighting(entry.factor_id, day, value) for day, value in daily.items() if day > last]
         return Sight(entry, before, new, unlike(before, daily))
 
@@ -160,6 +163,8 @@ class Watch:
         found = self._engine.sweep(
             entry.expression, (rows.start, rows.stop)
         )  # Python code day by day, as it would be held
+        if found.fault:
+            raise PythonRefused(f"its code failed on these days: {found.fault['message']}", stage=found.fault["stage"])
         values = np.ascontiguousarray(found.values[rows])
         daily = row_rank_correlation(values, order_rows(np.ascontiguousarray(self._label(terms)[rows])))
         return {str(day): tidy(value) for day, value in zip(self.panel.dates[rows], daily, strict=True)}

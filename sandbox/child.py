@@ -103,7 +103,8 @@ def compute(code: bytes, panel: Panel) -> tuple[bytes, NDArray[np.float64] | str
         module = sys.modules["factor"] = types.ModuleType("factor")  # dataclasses look their own module up
         names: dict[str, Any] = module.__dict__
         names |= {"np": np, "pd": pd}
-        exec(compile(code, NAME, "exec", dont_inherit=True), names)  # noqa: S102 - the walls are up
+        text = code.decode()  # as text, or a line `# coding:` would give it another meaning than whoever read it saw
+        exec(compile(text, NAME, "exec", dont_inherit=True), names)  # noqa: S102 - the walls are up
         return _checked(names["factor"](panel), index, columns)
     except MemoryError:
         return MEMORY, ""

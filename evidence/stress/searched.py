@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...factors import Expression
 from ...market import Panel
+from ..errors import OverLimits, PythonRefused
 from ..evaluator import Evaluator
 from .outcome import RULE
 from .stress import SEED, stress
@@ -29,7 +30,7 @@ def stress_on_search(evaluator: Evaluator, expressions: Sequence[Expression], se
     panel = evaluator.panel.rows(window.start, window.stop)
 
     def evaluate(told: Panel) -> list[NDArray[np.float32]]:
-        return evaluator.engine.on(told).evaluate_spoiled(expressions)
+        return evaluator.engine.on(told).forgiving(PythonRefused, OverLimits).evaluate(expressions)
 
     found = stress(evaluate, panel, evaluator.settings, seed)
     return {

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal, stress_on_search
+from alphaloom.evidence.admission import add_by_hand
 from alphaloom.evidence.archive import Archive
 from alphaloom.evidence.computing import Computing
 from alphaloom.evidence.contained import Contained
@@ -176,6 +177,40 @@ def test_the_level_of_adjusted_prices_is_refused(service: Maker) -> None:
     level = 'def factor(panel):\n    return np.log(panel["close"].expanding().max()) ** 3'
     assert proposed(evaluator, level)["errors"][0]["message"] == READS
     assert proposed(evaluator, STATE)["ok"], "what only compares prices keeps its order"
+
+
+def test_code_cannot_tell_the_days_on_which_its_level_is_tried(service: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("alphaloom.evidence.levels.DAYS", 80)
+    level = 'def factor(panel):\n    c = panel["close"]\n    return c.pct_change(5) if len(c) <= 80 else c * 1.0'
+    evaluator = service(panel=adjusted())
+    assert evaluator.levels.objection(evaluator.read(level)) == READS
+
+
+def test_a_score_is_refused_to_code_that_sees_later_days(service: Maker) -> None:
+    ahead = 'def factor(panel):\n    n = -2\n    return panel["close"].shift(n) / panel["close"]'
+    with pytest.raises(PythonRefused, match="when later days") as told:
+        service().score(ahead)
+    assert told.value.stage == "causal"
+
+
+def test_code_of_the_library_that_fails_here_says_nothing_and_stops_nobody(service: Maker) -> None:
+    evaluator = service()
+    broken = (
+        'def factor(panel):\n    return panel["close"] / len(panel["close"][panel["close"].index < "1900"].iloc[0])'
+    )
+    add_by_hand(evaluator.ledger, parse(broken), "2026-01-01")
+    told = evaluator.score("rank(ts_std(returns, 20))")
+    assert told["incremental"]["against"], "it was there to be compared with"
+    assert "adds_little" not in {each["code"] for each in told["warnings"]}
+
+
+def test_what_took_too_long_is_tried_again_another_time(tmp_path: Path, runner: Counting) -> None:
+    late = 'def factor(panel):\n    while len(panel["close"]) > 60: pass\n    return panel["close"]'
+    with Jail(SandboxSettings(workers=1, wall_s=0.5)) as hasty:
+        found = Contained(market(), hasty, tmp_path).sweep(parse(late), (50, 70))
+    assert found.fault is not None
+    assert "too long" in found.fault["message"]
+    assert len(list(tmp_path.iterdir())) == 1, "the first part alone is kept"
 
 
 def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker, runner: Counting) -> None:

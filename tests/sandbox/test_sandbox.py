@@ -84,6 +84,11 @@ def test_what_goes_wrong_has_a_type_and_says_what(
         sandbox.run(code, frames)
 
 
+def test_code_means_the_same_in_the_jail_as_to_whoever_reads_it(sandbox: Sandbox, frames: Frames) -> None:
+    code = "# coding: latin-1\ndef factor(panel):\n    return panel['close'] * 0 + len('é')\n"
+    assert (sandbox.run(code, frames) == 1.0).all()
+
+
 def test_the_wall_clock_ends_a_loop(frames: Frames) -> None:
     with Sandbox(Limits(wall_s=0.2)) as sandbox, pytest.raises(TimedOut):
         sandbox.run("while True: pass", frames)
