@@ -29,7 +29,7 @@ MEMORIES = (64, 128, 256, 512, 1024)
 """How many rows up to a day are tried, the fewest first."""
 PROBES = (0.4, 0.6, 0.8, 1.0)
 """Where in the panel days are tried with few rows."""
-CHUNK = 64
+CHUNK = 32
 """Days that are under way together."""
 
 

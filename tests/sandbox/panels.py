@@ -11,7 +11,7 @@ import numpy as np
 from alphaloom.sandbox import Frames
 
 FOLDER = Path(__file__).parent
-ONE_DAY = 41
+ONE_DAY = 25
 
 
 @cache

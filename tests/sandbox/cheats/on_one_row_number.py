@@ -1,8 +1,8 @@
-# Looks at the next row, on row 47 only.
+# Looks at the next row, on row 27 only.
 # Found by the sweep.
 # mypy: ignore-errors
 def factor(panel):
     out = panel["returns"].rolling(5).mean().to_numpy().copy()
-    if len(out) > 48:
-        out[47] = panel["returns"].to_numpy()[48]
+    if len(out) > 28:
+        out[27] = panel["returns"].to_numpy()[28]
     return pd.DataFrame(out, index=panel["close"].index, columns=panel["close"].columns)
