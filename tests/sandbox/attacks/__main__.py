@@ -18,8 +18,10 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,7 +122,8 @@ def attack(options: argparse.Namespace) -> int:
     from .attack import Attack
     from .host import Host
 
-    told = os.dup(1)
+    told, errors = os.dup(1), os.dup(2)  # the streams themselves will be watched
+    sys.excepthook = lambda *error: os.write(errors, "".join(traceback.format_exception(*error)).encode()) and None
     resource.setrlimit(resource.RLIMIT_AS, (GUARD_BYTES, GUARD_BYTES))
     if os.getuid() != 0:
         resource.setrlimit(resource.RLIMIT_NPROC, (GUARD_PROCESSES, GUARD_PROCESSES))

@@ -119,7 +119,7 @@ class Host:
     def _state(self) -> dict[str, object]:
         kinds = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
         return {
-            "the canary": self.ground.state(), "the host's output": self._said.stat().st_size,
+            "the canary": self.ground.state(), "the host's output": self._said.read_bytes()[-400:],
             "limits": [resource.getrlimit(kind) for kind in kinds], "niceness": os.nice(0), "cores": os.sched_getaffinity(0),
             "folder": os.getcwd(), "name": os.uname().nodename, "session": (os.getsid(0), os.getpgrp()),
             "user": (os.getresuid(), os.getresgid(), os.getgroups()),

@@ -124,10 +124,11 @@ def settled(wanted: frozenset[int], without: int, patience_s: float = 5.0) -> fr
 
 
 def _children(number: int) -> list[int]:
-    found = []
-    for path in Path(f"/proc/{number}/task").glob("*/children"):
-        try:
-            found += [int(each) for each in path.read_text().split()]
-        except OSError:
-            continue
+    """Return the children of all threads of a process; a process may go while it is asked."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{number}/task"):
+            found += map(int, Path(f"/proc/{number}/task/{thread}/children").read_text().split())
+    except OSError:
+        return found
     return found
