@@ -112,10 +112,10 @@ class Computing:
         if expression.code:
             self._jail().screen(expression, self._days)
 
-    def sweep(self, expression: Expression, edges: Sequence[int]) -> Swept:
+    def sweep(self, expression: Expression, edges: Sequence[int], since: int = 0) -> Swept:
         """Compute a factor up to the last edge with every day's value free of later days; see `Contained.sweep`."""
         if expression.code:
-            return self._jail().sweep(expression, edges)
+            return self._jail().sweep(expression, edges, since)
         return Swept(self.engine.evaluate([expression])[0])
 
     def stamped(self, expression: Expression, sheet: dict[str, Any]) -> dict[str, Any]:

@@ -137,10 +137,10 @@ class Contained:
             said = "; ".join(f"line {each.line}: {each.message}" for each in remarks[:MOST_REMARKS])
             raise PythonRefused(said, field="factor", hint=remarks[0].hint, stage=stage)
 
-    def sweep(self, expression: Expression, edges: Sequence[int]) -> Swept:
-        """Compute a factor day by day up to the last edge, in parts that end at the edges and are kept.
+    def sweep(self, expression: Expression, edges: Sequence[int], since: int = 0) -> Swept:
+        """Compute a factor day by day from a row on up to the last edge, in parts that end at the edges and are kept.
 
-        The first part must be flawless. A fault in a later one leaves its values out from that day on.
+        A part from the first day on must be flawless. A fault in another one leaves its values out from that day on.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class Contained:
             The code fails, or sees later days, before the first edge.
         """
         found = Swept(np.full(self._panel.universe.shape, np.nan, np.float32))
-        for start, stop in zip((0, *edges), edges, strict=False):
+        for start, stop in zip((since, *edges), edges, strict=False):
             if start < stop:
                 part = self._segment(expression, start, stop)
                 found.values[start:stop] = part.values

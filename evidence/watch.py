@@ -161,7 +161,7 @@ class Watch:
     def _daily(self, entry: Entry, terms: Terms, rows: slice) -> dict[str, float | None]:
         """Return the RankIC of some days, as written, None where it is undefined."""
         found = self._engine.sweep(
-            entry.expression, (rows.start, rows.stop)
+            entry.expression, (rows.stop,), rows.start
         )  # Python code day by day, as it would be held
         if found.fault:
             raise PythonRefused(f"its code failed on these days: {found.fault['message']}", stage=found.fault["stage"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,28 @@ def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(ser
     assert replay(Archive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
 
 
+def test_what_comes_after_search_changes_no_answer(service: Maker, jail: Jail, tmp_path: Path) -> None:
+    """Two markets that are the same until search ends and opposite after it: agents hear the same bytes."""
+    texts = [STATE, COPY, STATE.replace("return pd", "raise ValueError(close[-1])\n    return pd"),
+             STATE.replace("return pd", "out = out - out.mean(axis=0)\n    return pd")]  # fmt: skip
+    panel = market()
+    stop = service().windows.search.stop
+    heard = []
+    for turned, folder in ((1.0, "one"), (-1.0, "other")):
+        fields = dict(panel.fields)
+        for name in ("open", "high", "low", "close", "volume"):
+            late = np.arange(panel.days)[:, None] >= stop
+            last = fields[name][stop - 1]
+            fields[name] = np.where(late, last * (fields[name] / last) ** turned, fields[name])
+        with Ledger.open(tmp_path / folder, clock=clock) as ledger:
+            other = replace(panel, fields=fields)
+            bench = Bench.set_up(other, ledger, SMALL, "small", runner=jail)
+            ledger.start_run(Run("run", {}, 1, "small", clock().isoformat()))
+            evaluator = bench.evaluator("run", Budget(evaluations=9, trials=1))
+            heard.append([proposed(evaluator, text) for text in texts])
+    assert heard[0] == heard[1]
+
+
 def test_code_that_fails_after_search_costs_a_look(service: Maker) -> None:
     evaluator = service()
     days = evaluator.windows.search.stop
@@ -287,6 +310,15 @@ def test_stress_runs_it_on_every_altered_panel(service: Maker) -> None:
         assert one["code"] == other["code"]
         if one.get("rank_ic") and other.get("rank_ic"):
             assert one["rank_ic"]["stressed"] == pytest.approx(other["rank_ic"]["stressed"], abs=2e-3)
+
+
+def test_new_days_alone_are_computed_where_only_they_are_asked_for(service: Maker, runner: Counting) -> None:
+    evaluator = service()
+    expression = evaluator.read(COPY)
+    whole = evaluator.engine.sweep(expression, (60, 70)).values
+    late = evaluator.engine.sweep(expression, (70,), since=60).values
+    np.testing.assert_array_equal(late[60:70], whole[60:70])
+    assert np.isnan(late[:60]).all()
 
 
 def test_a_damaged_file_of_kept_values_is_computed_again(service: Maker, runner: Counting) -> None:
