@@ -90,6 +90,7 @@ PYTHON = ("agents.python=true", "agents.hypotheses=6", "evidence.windows.search=
 """So that agents write Python factors, and some come before the gate."""
 
 
+@pytest.mark.slow
 def test_with_python_factors_it_ends_the_same_too(tmp_path: Path) -> None:
     if not status().available:
         pytest.skip(f"the sandbox cannot run here: {status().problem}")
