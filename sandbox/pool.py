@@ -42,6 +42,7 @@ class Pool:
         self._most = self.free = workers + waiting
         self._count = threading.Lock()
         self._starting = threading.Lock()
+        self._returning = threading.Lock()
         self._closed, self._owner = False, os.getpid()
 
     def run(self, job: Job) -> Outcome:
@@ -68,11 +69,12 @@ class Pool:
 
     def close(self) -> None:
         """End all workers."""
-        self._closed = True
-        while not self._idle.empty():
-            worker = self._idle.get()
-            if worker is not None:
-                worker.close()
+        with self._returning:
+            self._closed = True
+            while not self._idle.empty():
+                worker = self._idle.get()
+                if worker is not None:
+                    worker.close()
         self._backend.close()
 
     def _enter(self, calls: int) -> None:
@@ -109,8 +111,14 @@ class Pool:
                 hint="Ask: alphaloom sandbox status",
             )
         finally:
-            self._idle.put(worker)
+            with self._returning:
+                if self._closed and worker is not None:  # back from a call that nobody waits for any more
+                    worker.close()
+                    worker = None
+                self._idle.put(worker)
 
     def _start(self) -> Worker:
         with self._starting:
+            if self._closed:
+                raise SandboxError("the sandbox was closed", field="sandbox", hint="Make a new one.")
             return self._backend.start()
