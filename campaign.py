@@ -126,7 +126,7 @@ class Campaign:
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
         with Ledger.open(self.workspace, clock=self.clock) as ledger, Jail(self.settings.sandbox) as jail:
-            jail.ready()
+            jail.ready(needed=self.settings.agents.python)
             self.recognise(ledger, panel)
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
             run = self.run_id or self._begin(ledger, panel, dataset)

@@ -113,15 +113,15 @@ class Jail:
         """Return what must stand beside every value that was computed here; empty behind a boundary."""
         return self._settings.stamp or str(getattr(self._runner, "stamp", ""))
 
-    def ready(self) -> Self:
-        """Start at once what a person asked for by name, so that what is missing is told before any work.
+    def ready(self, *, needed: bool = False) -> Self:
+        """Start at once what is needed, or was asked for by name, so that what is missing is told before any work.
 
         Raises
         ------
         NeedsSandbox
             It cannot start here.
         """
-        if self._settings.chosen:
+        if needed or self._settings.chosen:
             self._begun()
         return self
 

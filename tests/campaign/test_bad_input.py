@@ -22,6 +22,7 @@ import pytest
 from alphaloom import campaign
 from alphaloom.desk.cli import outcome
 from alphaloom.ledger import Ledger
+from alphaloom.sandbox import SandboxUnavailable
 
 from . import markets
 from .conftest import Files
@@ -451,6 +452,19 @@ def test_a_reader_that_has_gone(files: Files, tmp_path: Path) -> None:
 
 
 # A missing capability.
+
+
+def test_without_a_sandbox_a_campaign_of_code_says_so_before_any_work(
+    files: Files, tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    def lacking(_settings: object) -> Any:
+        raise SandboxUnavailable("landlock is missing", field="landlock", hint="boot another kernel")
+
+    monkeypatch.setattr("alphaloom.evidence.jail.on_this_machine", lacking)
+    python = ("--set", "agents.python=true")
+    said = told(capsys, "run", files.campaign, "--workspace", tmp_path, *TINY, *python, code=3)
+    assert "landlock is missing" in said
+    assert untouched(tmp_path)
 
 
 def test_without_vectorbt_the_report_says_how_to_get_it(

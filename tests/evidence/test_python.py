@@ -246,7 +246,8 @@ def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(ser
     assert fault["stage"] == "causal"
     assert fault["day"] > day
     said = str(verdict.for_agents())
-    assert "changed with later days" in said
+    assert "changed with later days" in str(verdict.row("run").reasons)
+    assert "later days" not in said
     assert not any(each in said for each in (fault["day"], fault["message"], day[:4]))
     row = evaluator.ledger.verdicts("run")[0]
     assert replay(Archive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
@@ -280,7 +281,8 @@ def test_code_that_fails_after_search_costs_a_look(service: Maker) -> None:
     failing = STATE.replace("    return pd", f"    assert len(close) <= {days}, close[-1]\n    return pd")
     verdict = judged(evaluator, failing)
     assert (verdict.word, verdict.trial, steps(verdict)["causal"]) == ("rejected", 1, False)
-    assert "the code failed" in str(verdict.for_agents())
+    assert "the code failed" in str(verdict.row("run").reasons)
+    assert [each[:10] for each in verdict.for_agents()["reasons"]] == ["statistics"]
 
 
 def test_it_stands_in_the_library_like_a_formula(service: Maker, tmp_path: Path) -> None:
