@@ -133,6 +133,18 @@ def test_a_formula_is_checked_explained_and_compared(call: Call, evaluator: Eval
     assert similar["most_allowed"] == SMALL.max_similarity
 
 
+def test_code_is_checked_and_compared_and_nothing_runs_it_without_a_sandbox(call: Call) -> None:
+    code = 'def factor(panel):\n    return panel["returns"].rolling(21).std()  #' + " long" * 500
+    checked = call("factors.check_factor", text=code)
+    assert (checked["ok"], checked["amounts_to"]) == (True, "ts_std(returns, 21)")
+    assert call("factors.find_similar", text=code, top=1)["similar"][0]["ratio"] == 1
+    assert call("factors.check_factor", text="def factor(panel):\n    return (")["errors"][0]["stage"] == "python"
+    own = code.replace(".std()", ".apply(lambda a: a[-1] - a.mean() + a[3])")
+    with pytest.raises(ToolError, match="need the sandbox") as caught:
+        call("evaluation.score_factor", text=own, key="k", hypothesis=hypothesis(fields=["returns"]))
+    assert caught.value.record()["code"] == "needs_sandbox"
+
+
 def test_every_mistake_is_told_at_once_and_other_languages_are_read(call: Call) -> None:
     wrong = call("factors.check_factor", text="rank(clsoe) + ts_meen(opn, 5)")
     assert [mistake["at"] for mistake in wrong["errors"]] == [5, 14]
