@@ -7,7 +7,7 @@ tried at first. A sweep asks every day, and its answers are then the values.
 
 The code is never trusted to be the same twice: each call is a process of its own, and code that behaves when it is
 tested gives itself away, since what it is held against is its own answer on the true panel. The days are drawn from a
-seed, the code and the panel, so that no code can know them.
+seed, the code and the panel: whoever has all three can find code that fits them, which is what a sweep is for.
 """
 
 from __future__ import annotations

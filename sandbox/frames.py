@@ -90,7 +90,16 @@ class Frames:
 
 def _frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
     kept = np.ascontiguousarray(values, dtype=np.float64)
-    if kept is values and values.flags.writeable:
+    if kept is values and not _is_frozen(values):
         kept = values.copy()
     kept.setflags(write=False)
     return kept
+
+
+def _is_frozen(values: object) -> bool:
+    """Tell whether nobody can write to an array, nor to one that it is a part of."""
+    while isinstance(values, np.ndarray):
+        if values.flags.writeable:
+            return False
+        values = values.base
+    return True

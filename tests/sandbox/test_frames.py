@@ -15,6 +15,16 @@ def test_frames_are_frozen_copies_of_one_shape() -> None:
         frames.fields["close"][0, 0] = 2.0
 
 
+def test_a_part_of_an_array_that_somebody_can_write_to_is_copied_and_a_frozen_one_is_not() -> None:
+    whole = np.ones((4, 2))
+    part = whole[:3]
+    part.setflags(write=False)
+    frames = Frames({"close": part}, DAYS, ("A", "B"))
+    whole[0, 0] = 7.0
+    assert frames.fields["close"][0, 0] == 1.0
+    assert np.shares_memory(Frames(frames.fields, DAYS, ("A", "B")).fields["close"], frames.fields["close"])
+
+
 @pytest.mark.parametrize(
     ("fields", "dates", "symbols", "named"),
     [
