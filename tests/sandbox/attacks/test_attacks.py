@@ -17,6 +17,9 @@ from .users import NOBODY, ROOT
 
 CLASSES = sorted({each.group for each in read()})
 USERS = ("root", "nobody") if os.getuid() == 0 else ("whoever is here",)
+PROOFS = ("behaves_when_tested", "time_and_randomness")
+"""Classes that are asked for proofs, which take their time and hang on no user."""
+SENT = {user: [each for each in CLASSES if user != "root" or each not in PROOFS] for user in USERS}
 
 
 def started(user: str, *more: str) -> subprocess.Popen[str]:
@@ -32,7 +35,7 @@ def started(user: str, *more: str) -> subprocess.Popen[str]:
 @pytest.fixture(scope="module")
 def told() -> dict[str, list[dict[str, Any]]]:
     """Attack as every user at the same time, and return what each run told."""
-    runs = {user: started(user) for user in USERS}
+    runs = {user: started(user, "--classes", ",".join(SENT[user])) for user in USERS}
     said = {user: run.communicate() for user, run in runs.items()}
     for lines, errors in said.values():
         assert lines, errors
@@ -56,8 +59,9 @@ def test_there_are_enough_of_them_and_each_has_a_name_of_its_own() -> None:
     assert all(each.proof and each.code for each in read())
 
 
-@pytest.mark.parametrize("group", CLASSES)
-@pytest.mark.parametrize("records", USERS, indirect=True)
+@pytest.mark.parametrize(
+    ("records", "group"), [(user, group) for user, groups in SENT.items() for group in groups], indirect=["records"]
+)
 def test_nothing_gets_through(records: list[dict[str, Any]], group: str) -> None:
     mine = [each for each in records if each.get("group") == group]
     assert {each["title"]: each["escapes"] for each in mine if each["escapes"]} == {}
