@@ -48,8 +48,10 @@ _SAME = ("alphaloom", "numpy", "pandas")
 """What must have the same version on every node, since the bytes hang on it."""
 _KEPT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
 """What Ray's processes see of the environment; keys do not belong there."""
+_SILENT = "RAY_DEDUP_LOGS_SKIP_REGEX"
 _SETTINGS = {
     "RAY_AUTH_MODE": "token",
+    _SILENT: "(?s).*",  # else it prints to standard output when a worker dies
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # a cluster of this machine alone: Ray then binds to loopback
     "RAY_USAGE_STATS_ENABLED": "0",
 }
@@ -139,6 +141,7 @@ class _Nodes:
         """Start or find the cluster, and ask every node what it can contain."""
         if self._address is None:
             self._ours = _Ours.start(self._workers)
+        os.environ.setdefault(_SILENT, _SETTINGS[_SILENT])
         ray = _ray()
         if self._address is not None and not ray.is_initialized():
             ray.init(address=self._address, log_to_driver=False, configure_logging=False)

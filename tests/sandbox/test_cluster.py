@@ -80,7 +80,9 @@ def test_errors_keep_their_type(cluster: Cluster, frames: Frames) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_killed_worker_held_is_done_again(cluster: Cluster, frames: Frames) -> None:
+def test_what_a_killed_worker_held_is_done_again(
+    cluster: Cluster, frames: Frames, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = jobs(frames, 40)
     undisturbed = [told(one) for one in cluster.run_each(asked)]
     answers = []
@@ -89,6 +91,7 @@ def test_what_a_killed_worker_held_is_done_again(cluster: Cluster, frames: Frame
         if i in (5, 20):
             os.kill(named("ray::Station")[0], signal.SIGKILL)
     assert answers == undisturbed
+    assert capsys.readouterr().out == ""  # --json prints one object there
 
 
 @pytest.mark.slow
