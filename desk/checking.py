@@ -37,8 +37,10 @@ def check(
     sweep: Annotated[
         bool, typer.Option("--sweep", help="Compute every day apart, without a later one: minutes on a large panel.")
     ] = False,
-    seconds: Annotated[float, typer.Option("--seconds", help="Wall clock of one call.")] = 10.0,
-    memory: Annotated[int, typer.Option("--memory", metavar="MIB", help="Memory of one call beside the panel.")] = 1024,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Wall clock of one call.")] = 10.0,
+    memory: Annotated[
+        int, typer.Option("--memory", min=16, metavar="MIB", help="Memory of one call beside the panel.")
+    ] = 1024,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the days and the futures that are tried.")] = 0,
     sandbox_backend: SandboxBackend = None,
     as_json: AsJson = False,

@@ -118,9 +118,13 @@ class Computing:
             return self._jail().sweep(expression, edges, since)
         return Swept(self.engine.evaluate([expression])[0])
 
+    def stamp_of(self, expression: Expression) -> str:
+        """Return what must stand beside a factor's values: that its code ran uncontained; else nothing."""
+        return self.contained.stamp if expression.code and self.contained else ""
+
     def stamped(self, expression: Expression, sheet: dict[str, Any]) -> dict[str, Any]:
         """Return a factor's sheet with the warning that must stand beside every figure of code that nothing contained."""
-        stamp = self.contained.stamp if expression.code and self.contained else ""
+        stamp = self.stamp_of(expression)
         return sheet | {"warnings": [*sheet["warnings"], {"code": UNCONTAINED, "message": stamp}]} if stamp else sheet
 
     @property

@@ -38,10 +38,9 @@ __all__ = ["FOLDER", "Contained", "Swept"]
 Values = NDArray[np.float32]
 FOLDER = "python"
 """Where a workspace keeps the values of Python factors that were computed day by day."""
-KEPT = 24
-KEPT_PANELS = 4
+KEPT, KEPT_PANELS = 24, 4
+"""Answers of whole calls, and panels as code is shown them, that are kept in memory."""
 MOST_REMARKS = 5
-"""Answers of whole calls that are kept in memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,7 +98,9 @@ class Gate:
             causal = Reason("causal", False, error.message)
         else:
             case = replace(case, values=found.values)
-            causal = Reason("causal", True, SWEPT.format(days=days), {"swept": days})
+            stamp = self.computing.stamp_of(case.expression)
+            said, more = (f"; {stamp}", {"stamp": stamp}) if stamp else ("", {})
+            causal = Reason("causal", True, SWEPT.format(days=days) + said, {"swept": days, **more})
         return case, [causal if reason.step == "causal" else reason for reason in reasons]
 
     def support(self, case: Case) -> Reason:

@@ -40,7 +40,7 @@ class Interpreter:
 
 @cache
 def this_interpreter() -> Interpreter:
-    """Return the interpreter that runs this process; neither home, nor /etc, nor the environment is shown."""
+    """Return the interpreter that runs this process; of home, of /etc and of the environment nothing else is shown."""
     program = os.path.realpath(sys.executable)
     packages = {str(Path(_origin(name)).parents[1]) for name in ("numpy", "pandas")}
     links = tuple((place, os.readlink(place)) for place in _LIBRARIES if os.path.islink(place))

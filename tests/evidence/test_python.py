@@ -234,6 +234,13 @@ def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker,
     assert replay(Archive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
 
 
+def test_a_verdict_says_that_its_code_ran_uncontained(service: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Counting, "stamp", "computed by code that ran loose")
+    verdict = judged(service(), STATE)
+    causal = next(reason for reason in verdict.reasons if reason.step == "causal")
+    assert causal.message.endswith("computed by code that ran loose")
+
+
 def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(service: Maker) -> None:
     evaluator = service()
     day = str(evaluator.panel.dates[evaluator.windows.search.stop + 20])
