@@ -34,7 +34,7 @@ GOOD, CRASHED, MEMORY, WRONG = b"G.", b"C.", b"M.", b"W."
 """The two bytes of the status pipe: values are there; the code raised; memory ran out; the answer has a wrong form."""
 
 REQUEST = struct.Struct("=qqqd")
-"""To the server: rows (-1: all), bytes of code, bytes of memory that the call may add, seconds."""
+"""To the server: rows (always told, so that a call on all days looks like any other), bytes of code, bytes of memory that the call may add, seconds."""
 
 REPLY = struct.Struct("=2sBBiddd16i200s")
 """From the server: status, how it ended, attempts told, signal, cpu ms, peak MiB, wall ms, the calls attempted, words."""
@@ -108,11 +108,15 @@ class Answer:
         os.pwrite(self.descriptor, code, self.values_bytes)
 
     def values(self) -> NDArray[np.float64]:
-        """Return a copy of the values, `[rows, N]`; no process that could change them is left by then."""
+        """Return a copy of the values, `[rows, N]`; no process that could change them is left by then.
+
+        Every NaN has the same bits: in the others, code could hand words on that no comparison of values sees.
+        """
         values = np.empty(self.shape)
         got = os.preadv(self.descriptor, [values.data.cast("B")], 0) if values.size else 0
         if got != self.values_bytes:
             raise OSError("the answer could not be read in full")
+        values[np.isnan(values)] = np.nan
         return values
 
     def text(self) -> str:

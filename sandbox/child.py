@@ -38,7 +38,7 @@ class Panel(dict[str, pd.DataFrame]):
 
 
 def read_panel(descriptor: int, rows: int) -> Panel:
-    """Build the frames of a panel's file, of the first `rows` days only (-1: of all).
+    """Build the frames of a panel's file, of the first `rows` days only.
 
     All days: the frames look into the sealed file. Fewer: the days are copied and the file is unmapped, so that no
     later row lies in memory. Either way the arrays are read-only, and pandas copies before it writes.
@@ -46,7 +46,10 @@ def read_panel(descriptor: int, rows: int) -> Panel:
     size = os.fstat(descriptor).st_size
     address = memory.map_file(descriptor, size, write=False)
     os.close(descriptor)
-    if rows >= 0:
+    days = int(_head(memory.view(address, size))[0]["days"])
+    if not 0 <= rows <= days:  # behind the last day lies the next field
+        raise ValueError(f"the panel has {days} days, not {rows}")
+    if rows < days:
         address, size = _shortened(address, size, rows)
     return _frames(memory.view(address, size))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -15,6 +15,9 @@ from .errors import SandboxError
 
 __all__ = ["Frames"]
 
+_FIRST, _LAST = np.datetime64("1678-01-01"), np.datetime64("2261-12-31")
+_NUMBERS = "biuf"
+
 
 @dataclass(frozen=True, eq=False)
 class Frames:
@@ -25,14 +28,14 @@ class Frames:
     fields : Mapping[str, NDArray[np.float64]]
         One array `[T, N]` a field, row = day, NaN where there is no value. Kept in the order of the names.
     dates : NDArray[np.datetime64]
-        Days `[T]`, strictly rising.
+        Days `[T]`, strictly rising, from 1678 to 2261: those that pandas can count in nanoseconds.
     symbols : tuple of str
         Names `[N]`, unique.
 
     Raises
     ------
     SandboxError
-        No field, an axis that repeats or falls, or an array of another shape.
+        No field, an axis that repeats or falls, days out of range, or an array of another shape or not of numbers.
     """
 
     fields: Mapping[str, NDArray[np.float64]]
@@ -42,10 +45,9 @@ class Frames:
     def __post_init__(self) -> None:
         """Freeze the arrays and check that all speak of the same days and names."""
         keep = object.__setattr__
-        keep(self, "dates", np.array(self.dates, dtype="datetime64[D]"))
-        keep(self, "symbols", tuple(str(name) for name in self.symbols))
-        fields = {str(name): _frozen(self.fields[name]) for name in sorted(self.fields)}
-        keep(self, "fields", MappingProxyType(fields))
+        keep(self, "dates", _days(self.dates))
+        keep(self, "symbols", _names(self.symbols))
+        keep(self, "fields", MappingProxyType(_fields(self.fields)))
         self.dates.setflags(write=False)
         self._check()
 
@@ -54,6 +56,11 @@ class Frames:
             raise SandboxError("there is no field to compute with", field="fields", hint="Give at least close.")
         if self.dates.ndim != 1 or np.isnat(self.dates).any() or (np.diff(self.dates).astype(np.int64) <= 0).any():
             raise SandboxError("the days must rise, each once", field="dates", hint="Sort them and drop what repeats.")
+        if len(self.dates) and not _FIRST <= self.dates[0] <= self.dates[-1] <= _LAST:
+            raise SandboxError(
+                "the days lie beyond those that pandas can count", field="dates",
+                got=f"{self.dates[0]} to {self.dates[-1]}", allowed=f"{_FIRST} to {_LAST}", hint="Drop the others.",
+            )  # fmt: skip
         if len(set(self.symbols)) != len(self.symbols):
             raise SandboxError("a name stands twice", field="symbols", hint="Give each name one column.")
         for name, values in self.fields.items():
@@ -88,18 +95,62 @@ class Frames:
         return found.hexdigest()
 
 
-def _frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _days(given: object) -> NDArray[np.datetime64]:
+    try:
+        return np.array(given, dtype="datetime64[D]")
+    except (TypeError, ValueError, OverflowError):
+        raise SandboxError(
+            "the days are not dates", field="dates", got=type(given).__name__, allowed="an array of datetime64[D]",
+            hint="Give one date a row.",
+        ) from None  # fmt: skip
+
+
+def _names(given: object) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SandboxError(
+            "the names are not a sequence", field="symbols", got=type(given).__name__, allowed="a tuple of str",
+            hint="Give one name a column.",
+        )  # fmt: skip
+    return tuple(str(name) for name in given)
+
+
+def _fields(given: object) -> dict[str, NDArray[np.float64]]:
+    if not isinstance(given, Mapping):
+        raise SandboxError("the fields have no names", field="fields", got=type(given).__name__,
+                           allowed="a mapping of str to arrays", hint="Give at least close.")  # fmt: skip
+    for name in given:
+        if not isinstance(name, str):
+            raise SandboxError("a field's name is not text", field="fields", got=repr(name), allowed="str",
+                               hint="Name each field, e.g. close.")  # fmt: skip
+    return {str(name): _frozen(name, given[name]) for name in sorted(given)}
+
+
+def _frozen(name: str, given: object) -> NDArray[np.float64]:
+    """Return numbers that nobody can change any more; they are copied when somebody still could."""
+    try:
+        values = np.asarray(given)
+    except ValueError:  # rows of unequal length
+        values = np.asarray(None)
+    if values.dtype.kind not in _NUMBERS:
+        raise SandboxError(
+            f"{name} does not hold numbers", field=name, got=str(values.dtype), allowed="real numbers, as float64",
+            hint="Turn it into floats first, with NaN where there is no value.",
+        )  # fmt: skip
     kept = np.ascontiguousarray(values, dtype=np.float64)
-    if kept is values and not _is_frozen(values):
-        kept = values.copy()
+    if np.may_share_memory(kept, values) and not _settled(kept):
+        kept = kept.copy()
     kept.setflags(write=False)
     return kept
 
 
-def _is_frozen(values: object) -> bool:
-    """Tell whether nobody can write to an array, nor to one that it is a part of."""
-    while isinstance(values, np.ndarray):
-        if values.flags.writeable:
+def _settled(values: NDArray[np.float64]) -> bool:
+    """Tell whether an array, and all that it is a view of, is read-only."""
+    place: object = values
+    while isinstance(place, np.ndarray):
+        if place.flags.writeable:
             return False
-        values = values.base
-    return True
+        place = place.base
+    try:
+        return place is None or memoryview(place).readonly  # type: ignore[arg-type]  # of a file, or of shared memory
+    except TypeError:
+        return False

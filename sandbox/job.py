@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Protocol
 
 import numpy as np
@@ -26,12 +27,32 @@ class Job:
     frames : Frames
         The panel.
     rows : int or None
-        The process sees only the first `rows` days, and nothing behind them lies in its memory; None: all.
+        The process sees only the first `rows` days, 0 to T, and nothing behind them lies in its memory; None: all.
+
+    Raises
+    ------
+    SandboxError
+        No panel, or more days than it has.
     """
 
     code: str
     frames: Frames
     rows: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse days that the panel does not have: behind its last day lies the next field."""
+        if not isinstance(self.frames, Frames):
+            raise SandboxError("a job needs a panel", field="frames", got=type(self.frames).__name__, allowed="Frames")
+        if self.rows is None:
+            return
+        days = self.frames.shape[0]
+        whole = isinstance(self.rows, Integral) and not isinstance(self.rows, bool)
+        if not whole or not 0 <= self.rows <= days:
+            raise SandboxError(
+                "the panel has no such number of days", field="rows", got=repr(self.rows),
+                allowed=f"a whole number from 0 to {days}, or None for all", hint="Give as many days as there are.",
+            )  # fmt: skip
+        object.__setattr__(self, "rows", int(self.rows))
 
     @property
     def shape(self) -> tuple[int, int]:

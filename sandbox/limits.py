@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 from .errors import SandboxError
 
 __all__ = ["Limits"]
+
+_WALL_S, _MEMORY_MB = (0.001, 86_400.0), (16, 1 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,21 +19,32 @@ class Limits:
     Attributes
     ----------
     wall_s : float
-        Seconds by the wall clock, from the fork to the answer.
+        Seconds by the wall clock, from the fork to the answer; 0.001 to 86,400, which is a day.
     memory_mb : int
-        MiB of address space that the call may add to what the panel takes.
+        MiB of address space that the call may add to what the panel takes; 16 to 1,048,576, which is one TiB.
 
     Raises
     ------
     SandboxError
-        A limit that is not positive.
+        A limit that is no number, or that nothing could run under.
     """
 
     wall_s: float = 10.0
     memory_mb: int = 1024
 
     def __post_init__(self) -> None:
-        """Refuse limits that nothing could run under."""
-        for name, value, least in (("wall_s", self.wall_s, 0.001), ("memory_mb", self.memory_mb, 16)):
-            if not value >= least:
-                raise SandboxError(f"{name} is too small", field=name, got=value, allowed=f"{least} or more")
+        """Refuse limits that nothing could run under, and those that the kernel cannot keep."""
+        _insist("wall_s", self.wall_s, Real, "a number of seconds", _WALL_S)
+        _insist("memory_mb", self.memory_mb, Integral, "a whole number of MiB", _MEMORY_MB)
+        object.__setattr__(self, "wall_s", float(self.wall_s))
+        object.__setattr__(self, "memory_mb", int(self.memory_mb))
+
+
+def _insist(name: str, value: object, kind: type, words: str, bounds: tuple[float, float]) -> None:
+    least, most = bounds
+    number = isinstance(value, kind) and not isinstance(value, bool)
+    if not number or not least <= value <= most:  # type: ignore[operator]  # NaN fails, too
+        raise SandboxError(
+            f"{name} is not a limit that can be kept", field=name, got=repr(value),
+            allowed=f"{words} from {least:g} to {most:,}", hint=f"Give {name} a value between them.",
+        )  # fmt: skip

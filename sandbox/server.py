@@ -8,6 +8,7 @@ passes the descriptors of the job on and closes them, and never reads what is in
 from __future__ import annotations
 
 import array
+import ctypes
 import gc
 import os
 import random
@@ -20,7 +21,7 @@ from .native.libc import prctl
 
 __all__ = ["main"]
 
-_SUBREAPER = 36
+_SUBREAPER, _AT_RANDOM = 36, 25
 _STANDARD = (
     "abc bisect calendar cmath collections collections.abc contextlib copy dataclasses datetime decimal enum fractions "
     "functools heapq itertools json math numbers operator random re statistics string textwrap typing warnings"
@@ -79,10 +80,22 @@ def _prepare() -> None:
         __import__(name)
     import numpy as np
 
+    _cover_chance()
     os.environ.clear()  # after the imports: it held the number of threads that OpenBLAS may start
     random.seed(0)
     np.random.seed(0)
     _spare_entropy(np.random)
+
+
+def _cover_chance() -> None:
+    """Overwrite the random bytes that the kernel gives every program; this one's libraries have used theirs by now."""
+    try:
+        find = ctypes.CDLL(None).getauxval
+    except (AttributeError, TypeError):  # not Linux
+        return
+    find.restype, find.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
+    if place := find(_AT_RANDOM):
+        ctypes.memset(place, 0x41, 16)
 
 
 def _spare_entropy(numbers: Any) -> None:

@@ -100,7 +100,7 @@ def _stand_watch(post: Post, data: bytes, panel: int, answer: int) -> None:
     try:
         prctl(_DEATH_SIGNAL, signal.SIGKILL)
         rows, code_bytes, budget, seconds = REQUEST.unpack(data)
-        mapped = os.fstat(panel).st_size * (1 if rows < 0 else 2) + os.fstat(answer).st_size
+        mapped = 2 * os.fstat(panel).st_size + os.fstat(answer).st_size
         task = Task(rows, code_bytes, post.used() + mapped + budget, seconds)
         post.parent.sendall(Watch(post, seconds).run(task, panel, answer))
         os._exit(0)

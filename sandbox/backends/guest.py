@@ -17,7 +17,8 @@ from typing import Self
 from ..errors import Crashed, Refused, SandboxError, SandboxUnavailable, TimedOut
 from ..job import Job, Outcome
 from ..limits import Limits
-from ..words import CODE_BYTES, clean
+from ..text import encoded
+from ..words import clean
 from . import wire
 from .launch import Launch, Wall
 
@@ -53,9 +54,9 @@ class Guests:
 
     def call(self, job: Job, limits: Limits) -> Outcome:
         """Run a job in an interpreter that is started for it."""
-        size = len(job.code.encode("utf-8", "replace"))
-        if size > CODE_BYTES:
-            error = Refused("the code is too long", field="code", got=f"{size} bytes", allowed=f"{CODE_BYTES} bytes")
+        try:
+            encoded(job.code)
+        except Refused as error:
             return Outcome(None, error, 0.0, 0.0, 0.0, stamp=self.stamp)
         with _Guest(self._wall) as guest:
             return replace(guest.ask(job, limits), stamp=self.stamp)

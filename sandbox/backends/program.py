@@ -39,7 +39,7 @@ def main() -> None:
 
     stands(channel)
     job = json.loads(take(*HEAD.unpack(take(HEAD.size))))
-    panel = child.read_panel(panel_file(job), -1)
+    panel = child.read_panel(panel_file(job), job["days"])
     for descriptor in (0, 1, 2):
         os.close(descriptor)
     sys.stdin = sys.stdout = sys.stderr = Silence()

@@ -75,6 +75,7 @@ def answer(read: Read, job: Job, limits: Limits, clean: Callable[[bytes], str]) 
         return Outcome(None, _error(status, words, limits), *costs)
     days, names = job.shape
     values = np.frombuffer(read(8 * days * names), dtype="<f8").astype(np.float64).reshape(days, names)
+    values[np.isnan(values)] = np.nan  # one bit pattern
     error = judge(values, job.shape)
     return Outcome(None if error else values, error, *costs)
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from ..backend import Broken, judge
 from ..channel import (
-    CODE_BYTES,
     CRASHED,
     GONE,
     GOOD,
@@ -30,6 +29,7 @@ from ..channel import (
 from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
 from ..job import Job, Outcome
 from ..limits import Limits
+from ..text import encoded
 from .bare import command, same_addresses
 from .escapes import insist
 from .layers import LayerName
@@ -151,9 +151,10 @@ class NativeWorker:
     def call(self, job: Job, limits: Limits) -> Outcome:
         """Run a job in a fresh process."""
         started = time.perf_counter()
-        code = job.code.encode("utf-8", "replace")
-        if len(code) > CODE_BYTES:
-            return Outcome(None, _too_long(len(code)), 0.0, 0.0, 0.0)
+        try:
+            code = encoded(job.code)
+        except Refused as error:
+            return Outcome(None, error, 0.0, 0.0, 0.0)
         panel, answer = panel_file(job.frames), Answer(job.shape, code)
         try:
             self._send(job, limits, len(code), panel.descriptor, answer.descriptor)
@@ -163,8 +164,7 @@ class NativeWorker:
             answer.close()
 
     def _send(self, job: Job, limits: Limits, code_bytes: int, panel: int, answer: int) -> None:
-        rows = -1 if job.rows is None else job.rows
-        request = REQUEST.pack(rows, code_bytes, limits.memory_mb << 20, limits.wall_s)
+        request = REQUEST.pack(job.shape[0], code_bytes, limits.memory_mb << 20, limits.wall_s)
         try:
             _send(self._channel, request, panel, answer)
         except OSError as error:
@@ -217,10 +217,6 @@ def _refusals(text: str, tried: tuple[str, ...]) -> str:
     if not found and "PermissionError" in text:
         found = ["file", "clock", "process"]
     return f"In the sandbox there is no {', no '.join(found)}." if found else ""
-
-
-def _too_long(size: int) -> SandboxError:
-    return Refused("the code is too long", field="code", got=f"{size} bytes", allowed=f"{CODE_BYTES} bytes")
 
 
 def _outcome(reply: bytes, answer: Answer, limits: Limits, started: float, stamp: str) -> Outcome:

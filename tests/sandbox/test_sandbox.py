@@ -89,6 +89,41 @@ def test_code_means_the_same_in_the_jail_as_to_whoever_reads_it(sandbox: Sandbox
     assert (sandbox.run(code, frames) == 1.0).all()
 
 
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [("x = '\ud800'", "line 1, column 6"), ("\nx\0", "line 2, column 2"), (None, "text"), (b"x", "text")],
+)
+def test_code_that_cannot_be_kept_to_the_letter_is_refused(
+    sandbox: Sandbox, frames: Frames, code: str, told: str
+) -> None:
+    with pytest.raises(Refused, match=told):
+        sandbox.run(code, frames)
+
+
+def test_no_call_reads_behind_the_last_day(sandbox: Sandbox, frames: Frames) -> None:
+    job = Job("def factor(panel):\n    return panel['close']", frames)
+    object.__setattr__(job, "rows", DAYS + 1)  # past the first check
+    with pytest.raises(SandboxUnavailable, match="the panel has 40 days, not 41"):
+        list(sandbox.run_each([job]))
+
+
+def test_chance_comes_from_nowhere(frames: Frames) -> None:
+    code = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.getauxval.restype = ctypes.c_ulong
+def factor(panel):
+    return panel["close"] * 0 + int.from_bytes(ctypes.string_at(libc.getauxval(25), 6), "little")
+"""
+    with Sandbox() as first, Sandbox() as second:
+        assert np.array_equal(first.run(code, frames), second.run(code, frames))
+
+
+def test_every_nan_has_the_same_bits(sandbox: Sandbox, frames: Frames) -> None:
+    code = "def factor(panel):\n    return panel['close'] * 0 + np.array([0x7FF8000000000123], 'u8').view('f8')[0]"
+    assert set(sandbox.run(code, frames).view(np.uint64).ravel()) == {np.array(np.nan).view(np.uint64).item()}
+
+
 def test_the_wall_clock_ends_a_loop(frames: Frames) -> None:
     with Sandbox(Limits(wall_s=0.2)) as sandbox, pytest.raises(TimedOut):
         sandbox.run("while True: pass", frames)
