@@ -32,6 +32,7 @@ from .evidence import (
     write_closing,
 )
 from .evidence.jail import Jail, SandboxSettings
+from .evidence.screening_seed import note_screening_seed
 from .evidence.settings import as_recorded
 from .factors import MarketSettings, warm_up
 from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
@@ -41,6 +42,7 @@ from .mcp_servers import SERVERS, open_sessions
 from .risk import Policy
 from .risk.trade import summary, trade
 from .router import Router
+from .sandbox.seed import drawn_seed
 
 WORKSPACE = Path(".alphaloom")
 Clock = Callable[[], datetime]
@@ -74,12 +76,16 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True)
 class Campaign:
-    """One search: its settings, its workspace, its clocks; `run_id` names a run to go on with."""
+    """One search: its settings, its workspace, its clocks; `run_id` names a run to go on with.
+
+    `draw` gives the seed of the screens of Python code, which no author may know.
+    """
 
     settings: Settings
     workspace: Path = WORKSPACE
     run_id: str = ""
     clock: Clock = lambda: datetime.now(UTC)
+    draw: Callable[[], int] = drawn_seed
     render: ClassVar[Callable[[Path], Path] | None] = None
 
     @classmethod
@@ -157,6 +163,7 @@ class Campaign:
             "sectors": "sector" in panel.groups,
         }
         ledger.start_run(Run(run, config, self.settings.seed, dataset, now.isoformat()))
+        note_screening_seed(ledger, run, self.draw())
         return run
 
     def _search(self, evaluator: Evaluator, show: Show) -> dict[str, Any]:

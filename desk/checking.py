@@ -41,7 +41,9 @@ def check(
     memory: Annotated[
         int, typer.Option("--memory", min=16, metavar="MIB", help="Memory of one call beside the panel.")
     ] = 1024,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the days and the futures that are tried.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Of the days that are tried; without it one is drawn, and told.")
+    ] = None,
     sandbox_backend: SandboxBackend = None,
     as_json: AsJson = False,
 ) -> None:
@@ -67,7 +69,14 @@ def check(
 
 
 def examined(
-    sandbox: Any, name: str, code: str, frames: Frames, *, sweep: bool, seed: int, show: Callable[[int, int], object]
+    sandbox: Any,
+    name: str,
+    code: str,
+    frames: Frames,
+    *,
+    sweep: bool,
+    seed: int | None,
+    show: Callable[[int, int], object],
 ) -> Checked:
     """Read the code, run it, and try to prove it; what goes wrong with the code is in the answer.
 

@@ -56,21 +56,24 @@ class Computing:
         How many days a call of Python code is shown; its values after them are NaN. None: all.
     forgives : tuple of type
         Refusals of Python code in whose place it says nothing on any day.
+    seed : int or None
+        Of the days on which Python code is screened; None: one is drawn at each screening.
     """
 
     engine: Engine
     contained: Contained | None = None
     days: int | None = None
     forgives: tuple[type[PythonRefused], ...] = ()
+    seed: int | None = None
 
     @property
     def panel(self) -> Panel:
         """Return the panel that factors are computed on."""
         return self.engine.panel
 
-    def until(self, days: int) -> Computing:
-        """Return the same with Python code shown only the first days."""
-        return replace(self, days=days)
+    def until(self, days: int, seed: int | None = None) -> Computing:
+        """Return the same with Python code shown only the first days, and screened on days that a seed chooses."""
+        return replace(self, days=days, seed=seed)
 
     def forgiving(self, *kinds: type[PythonRefused]) -> Computing:
         """Return the same, but Python code that is refused in one of these ways says nothing on any day."""
@@ -110,7 +113,7 @@ class Computing:
             At the stage ``causal`` or ``python``.
         """
         if expression.code:
-            self._jail().screen(expression, self._days)
+            self._jail().screen(expression, self._days, self.seed)
 
     def sweep(self, expression: Expression, edges: Sequence[int], since: int = 0) -> Swept:
         """Compute a factor up to the last edge with every day's value free of later days; see `Contained.sweep`."""

@@ -105,8 +105,11 @@ class Contained:
                 del self._kept[old]
         return self._kept[key]
 
-    def screen(self, expression: Expression, days: int) -> None:
+    def screen(self, expression: Expression, days: int, seed: int | None = None) -> None:
         """Refuse code that sees later days at a few cuts, or is not the same twice, on the first days.
+
+        What passes is a draft, to be looked at while agents search: only swept values are accepted, combined or watched.
+        `seed` chooses the cuts (`screening_seed`); None draws one.
 
         Raises
         ------
@@ -119,7 +122,7 @@ class Contained:
             return
         self._read(expression)
         try:
-            proof = prove(self._runner, expression.code, self._shown(expression, days))
+            proof = prove(self._runner, expression.code, self._shown(expression, days), seed=seed)
         except SandboxError as error:
             raise self._refusal(error) from None
         self._screened.add((expression.code, days))
@@ -190,7 +193,8 @@ class Contained:
 
         frames = self._shown(expression, stop)
         if not start:
-            yield from enumerate(prove(self._runner, expression.code, frames, sweep=True).values)
+            # A fixed seed: the sweep tries every day, and its values and its refusals are kept for all runs.
+            yield from enumerate(prove(self._runner, expression.code, frames, sweep=True, seed=0).values)
             return
         meter = Meter(self._runner)
         yield from day_by_day(meter, claimed(meter, expression.code, frames), start)

@@ -33,6 +33,7 @@ from .profile import Profiler
 from .proposal import SET, Proposal, kept_name
 from .redundancy import LibraryValues
 from .score import Scorer
+from .screening_seed import screening_seed
 from .settings import EvidenceSettings
 from .sheet import tidy
 from .verdict import Verdict
@@ -97,7 +98,7 @@ class Evaluator:
     @cached_property
     def searched(self) -> Computing:
         """Return what computes factors with no day after the search window shown to any code."""
-        return self.engine.until(self.windows.search.stop)
+        return self.engine.until(self.windows.search.stop, screening_seed(self.ledger, self.run))
 
     def values(self, expression: Expression, through: Window | None = None) -> Values:
         """Compute a factor, `[T, N]`, NaN outside the universe.

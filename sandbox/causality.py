@@ -6,8 +6,9 @@ of futures that did not come, and keeps the panel's length, for code that looks 
 tried at first. A sweep asks every day, and its answers are then the values.
 
 The code is never trusted to be the same twice: each call is a process of its own, and code that behaves when it is
-tested gives itself away, since what it is held against is its own answer on the true panel. The days are drawn from a
-seed, the code and the panel: whoever has all three can find code that fits them, which is what a sweep is for.
+tested gives itself away, since what it is held against is its own answer on the true panel. The days are drawn from the
+code, the panel and a seed that is drawn itself once the code is in, so that neither code nor author can know them.
+Whoever has all three can find code that fits them, which is what a sweep is for.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .frames import Frames
 from .job import Outcome, Runner
 from .meter import Meter
 from .proof import Proof
+from .seed import drawn_seed
 from .sweep import Swept, narrowed, swept
 
 __all__ = ["CUTS", "prove"]
@@ -42,7 +44,7 @@ def prove(
     frames: Frames,
     sweep: bool = False,
     *,
-    seed: int = 0,
+    seed: int | None = None,
     cuts: int = CUTS,
     show: Callable[[int, int], object] | None = None,
 ) -> Proof:
@@ -59,7 +61,8 @@ def prove(
     sweep
         Compute every day by a process that holds no later one; its answers are then the proof's values.
     seed
-        Of the days and of the futures; not negative.
+        Of the days and of the futures; not negative. None draws one now, which the proof names: with it the proof can be
+        repeated. A seed that the author of the code knew lets code be chosen that behaves on the days that are tried.
     cuts
         Days after which the future is cut off, and replaced; 2 or more of each, fewer only where the panel is short.
     show
@@ -78,13 +81,14 @@ def prove(
         Whatever else a call ended in.
     """
     _check(frames, cuts)
+    drawn, seed = seed is None, drawn_seed() if seed is None else seed
     meter = Meter(runner)
     claim = claimed(meter, code, frames)
     lean = narrowed(meter, claim) if sweep or frames.nbytes > LARGE else claim
     screen, found = _screened(meter, claim, lean, seed, cuts)
     if sweep:
         found = swept(meter, claim, lean, show)
-    return _proof(meter, frames, screen, found, claim.days if sweep else 0)
+    return _proof(meter, frames, screen, found, claim.days if sweep else 0, drawn)
 
 
 def _check(frames: Frames, cuts: int) -> None:
@@ -113,7 +117,7 @@ class _Screen:
     """The few days after which the future is changed first."""
 
     def __init__(self, meter: Meter, claim: Claim, seed: int, cuts: int) -> None:
-        self._meter, self._claim, self._seed, self._cuts = meter, claim, seed, cuts
+        self._meter, self._claim, self.seed, self._cuts = meter, claim, seed, cuts
         drawn = hashlib.sha256(f"{seed} {claim.frames.digest} {claim.code}".encode()).digest()
         self._rng = np.random.default_rng(np.frombuffer(drawn, dtype=np.uint32))
         self.cut_off, self.replaced = self._days(claim.first)
@@ -146,7 +150,7 @@ class _Screen:
     def _outcomes(self) -> Sequence[Outcome]:
         jobs = chain(
             (self._claim.until(day) for day in self.cut_off),
-            (self._claim.otherwise(day, self._seed) for day in self.replaced),
+            (self._claim.otherwise(day, self.seed) for day in self.replaced),
         )
         return list(self._meter.run_each(jobs))
 
@@ -157,7 +161,7 @@ class _Screen:
             self._refuse_crash(day, how, outcome)
             cell = first_change(self._claim.values[: day + 1], outcome.unwrap()[: day + 1])
             if cell is not None:
-                found.append(Suspect(cell, day, how, self._seed))
+                found.append(Suspect(cell, day, how, self.seed))
         return found
 
     def _refuse_crash(self, day: int, how: str, outcome: Outcome) -> None:
@@ -169,11 +173,13 @@ class _Screen:
             )  # fmt: skip
 
 
-def _proof(meter: Meter, frames: Frames, screen: _Screen, found: Swept, days: int) -> Proof:
+def _proof(meter: Meter, frames: Frames, screen: _Screen, found: Swept, days: int, drawn: bool) -> Proof:
     first = int(np.isfinite(found.values).any(axis=1).argmax())
     found.values.setflags(write=False)
     return Proof(
         values=found.values,
+        seed=screen.seed,
+        drawn=drawn,
         cut_off=tuple(day_of(frames, day) for day in screen.cut_off),
         replaced=tuple(day_of(frames, day) for day in screen.replaced),
         swept=days,

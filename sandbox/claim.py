@@ -64,11 +64,11 @@ class Suspect:
     cell: Cell
     cut: int
     how: str
-    seed: int
+    seed: int | None = None
 
     def job(self, claim: Claim, cut: int) -> Job:
         """Return the call that does the same to the days after another row."""
-        return claim.until(cut) if self.how == CUT_OFF else claim.otherwise(cut, self.seed)
+        return claim.until(cut) if self.how == CUT_OFF else claim.otherwise(cut, self.seed or 0)
 
 
 def claimed(meter: Meter, code: str, frames: Frames) -> Claim:
@@ -112,7 +112,7 @@ def verdict_on(meter: Meter, claim: Claim, suspect: Suspect) -> NotCausal:
     return NotCausal(
         f"the value of {symbol} on {day} changed when later days {suspect.how}: {reads}, "
         f"{ahead} {'day' if ahead == 1 else 'days'} later",
-        day=day, symbol=symbol, read=later, hint=WHOLE if ahead > FAR else NEAR,
+        day=day, symbol=symbol, read=later, seed=suspect.seed, hint=WHOLE if ahead > FAR else NEAR,
     )  # fmt: skip
 
 

@@ -118,20 +118,25 @@ class NotCausal(SandboxError):
         The first name, in the panel's order, whose value changed on that day.
     read : datetime.date or None
         The later day whose price made the difference, where that could be told.
+    seed : int or None
+        With which a screen finds it again; None where no seed had a part in it.
     """
 
     code: ClassVar[str] = "not_causal"
 
-    def __init__(self, message: str, *, day: date, symbol: str, read: date | None = None, hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, day: date, symbol: str, read: date | None = None, hint: str = "", seed: int | None = None
+    ) -> None:
         super().__init__(message, field=symbol, got=day.isoformat(), hint=hint)
         self.day = day
         self.symbol = symbol
         self.read = read
+        self.seed = seed
 
     def record(self) -> dict[str, Any]:
         """Return the error as plain JSON, with the days and the name."""
         read = None if self.read is None else self.read.isoformat()
-        return {**super().record(), "day": self.day.isoformat(), "symbol": self.symbol, "read": read}
+        return {**super().record(), "day": self.day.isoformat(), "symbol": self.symbol, "read": read, "seed": self.seed}
 
 
 class NotDeterministic(SandboxError):

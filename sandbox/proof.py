@@ -19,6 +19,10 @@ LIMIT = (
 )
 
 
+ALWAYS = 2
+"""Days that are always tried, so that an author knows them: the first with a value and the last but one."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:
     """A factor's values on a panel, and what is known of them.
@@ -28,6 +32,10 @@ class Proof:
     values : NDArray[np.float64]
         `[T, N]`, NaN where there is no value. If swept, each day was computed by a process that held no later day;
         else they come from one call on the whole panel, without the days of the start-up.
+    seed : int
+        Of the days and of the futures that were tried; the same call with it gives the same proof.
+    drawn : bool
+        Whether it was drawn after the code was handed in; else it was given, and the author may have known it.
     cut_off, replaced : tuple of datetime.date
         Days after which everything was cut off, or replaced by another future, without a change up to the day.
     swept : int
@@ -49,6 +57,8 @@ class Proof:
     """
 
     values: NDArray[np.float64]
+    seed: int
+    drawn: bool
     cut_off: tuple[date, ...]
     replaced: tuple[date, ...]
     swept: int
@@ -77,15 +87,29 @@ class Proof:
 
     def _of_the_cuts(self) -> tuple[str, ...]:
         tried = len({*self.cut_off, *self.replaced})
+        unknown = max(tried - ALWAYS, 0)
         screened = (
             f"Screened: no value changed when all days after one of {len(self.cut_off)} days were cut off, or all days "
             f"after one of {len(self.replaced)} were replaced by another plausible future."
         )
-        chance = (
-            f"A look ahead on every day would have shown. One on a tenth of the days gets through {tried} such days about "
-            f"{round(100 * 0.9**tried)} times in 100, one on a single day nearly always: a sweep over all days finds both."
+        draft = (
+            f"The values are a draft, since only {tried} of {len(self.values):,} days were tried. Code that looks one day "
+            f"ahead on a tenth of the days passes up to {round(100 * 0.9**unknown)} times in 100, and its author may try "
+            "again; code that does so on one day passes nearly always. A sweep finds both, and hands on no value that "
+            "knows the future."
         )
-        return screened, chance
+        return screened, self._of_the_seed(), draft
+
+    def _of_the_seed(self) -> str:
+        if self.drawn:
+            return (
+                f"Seed {self.seed}, by which the days were chosen, was drawn after the code was handed in, so its author "
+                "could not know them; only the first day with a value and the last but one are always among them."
+            )
+        return (
+            f"Seed {self.seed}, by which the days were chosen, was given. An author who knew it could write code that "
+            "looks ahead on all other days; without a given seed one is drawn after the code is handed in."
+        )
 
     def _of_the_sweep(self) -> tuple[str, ...]:
         shown = "all days up to it" if self.memory is None else f"the {self.memory} days up to it"
@@ -107,6 +131,8 @@ class Proof:
     def record(self) -> dict[str, Any]:
         """Return the proof as plain JSON, without the values."""
         return {
+            "seed": self.seed,
+            "drawn": self.drawn,
             "cut_off": [day.isoformat() for day in self.cut_off],
             "replaced": [day.isoformat() for day in self.replaced],
             "swept": self.swept,

@@ -69,8 +69,10 @@ class Sandbox:
         """Run each job in a fresh process; answers come in the order of the jobs, errors are answers too."""
         return self._pool.run_each(jobs)
 
-    def prove(self, code: str, frames: Frames, sweep: bool = False, *, seed: int = 0) -> Proof:
+    def prove(self, code: str, frames: Frames, sweep: bool = False, *, seed: int | None = None) -> Proof:
         """Show that code is deterministic and does not see the future on a panel; see `causality.prove`.
+
+        Without a seed one is drawn now, and stands in the proof.
 
         Raises
         ------

@@ -120,7 +120,7 @@ class _Sweep:
         row: Row = outcome.unwrap()[-1]
         cell = first_change(self._claim.values[day : day + 1], row[None, :])
         if cell is not None:
-            raise verdict_on(self._meter, self._claim, Suspect(Cell(day, cell.name), day, CUT_OFF, 0))
+            raise verdict_on(self._meter, self._claim, Suspect(Cell(day, cell.name), day, CUT_OFF))
         self._answered = True
         return row
 

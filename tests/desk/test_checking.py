@@ -71,6 +71,7 @@ def test_json_names_the_cell(panel: Path, capsys: pytest.CaptureFixture[str]) ->
     assert check(AHEAD, panel, "--json") == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["causal"], told["deterministic"], told["ran"]) == (False, True, True)
+    assert told["error"]["seed"] >= 0
     assert (told["error"]["day"], told["error"]["symbol"], told["error"]["read"]) == ("2021-02-01", "AA", "2021-02-04")
 
 

@@ -42,7 +42,7 @@ def is_refused(sandbox: Sandbox, path: Path, *, sweep: bool) -> None:
     """Check that the snippet is refused, and that the cell that is named does look ahead."""
     text = code(path, PANEL)
     with pytest.raises(NotCausal) as caught:
-        prove(sandbox, text, PANEL, sweep, cuts=4)
+        prove(sandbox, text, PANEL, sweep, seed=0, cuts=4)
     error = caught.value
     assert error.read is not None
     assert error.day < error.read
@@ -71,7 +71,7 @@ def test_there_are_enough_of_them() -> None:
 @pytest.mark.parametrize("path", LEGITIMATE, ids=name)
 def test_a_legitimate_factor_passes(sandbox: Sandbox, path: Path) -> None:
     text = code(path, PANEL)
-    proof = prove(sandbox, text, PANEL, cuts=2)
+    proof = prove(sandbox, text, PANEL, seed=0, cuts=2)
     expected = sandbox.run(text, PANEL)
     expected[: proof.start_up] = np.nan
     assert np.array_equal(proof.values, expected, equal_nan=True)
