@@ -61,6 +61,6 @@ def status() -> Status:
         return Status(False, primitives, escapes, error.message, error.hint)
     finally:
         native.close()
-    open_ways = [escape.name for escape in escapes if not escape.contained]
-    problem = f"code could {', '.join(open_ways)}" if open_ways else ""
+    open_ways = [escape.words for escape in escapes if not escape.contained]
+    problem = "; ".join(open_ways)
     return Status(not open_ways, primitives, escapes, problem, "Choose another backend." if open_ways else "")

@@ -21,10 +21,10 @@ from .native import landlock, memory, privileges, rlimits, seccomp
 from .native.layers import Missing, building
 from .native.libc import syscall
 
-__all__ = ["Lock", "Task", "enter"]
+__all__ = ["Call", "Inside", "Lock", "Task", "enter"]
 
 _PANEL, _ANSWER, _ABOVE = 5, 6, 64
-_MOST_DESCRIPTORS = 8
+_MOST_DESCRIPTORS, _MARGIN = 8, 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One call, as the fresh process is told of it: rows, bytes of code, bytes of memory, seconds."""
+    """One call, as the fresh process is told of it: rows, bytes of code, bytes of memory beside the panel, seconds."""
 
     rows: int
     code_bytes: int
@@ -46,8 +46,33 @@ class Task:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a process behind all walls has in hand: the code, the panel, and where the answer goes."""
+
+    code: bytes
+    panel: child.Panel
+    address: int
+    room: int
+
+    def run(self) -> None:
+        """Run the code and answer; never returns."""
+        status, content = child.compute(self.code, self.panel)
+        child.write_answer(self.address, self.room, status, content)
+        os.write(seccomp.STATUS, status)
+        os._exit(0)
+
+
+class Inside(BaseException):
+    """The walls stand. Raised to leave the frames of the watch, so that code that looks above itself finds nothing."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__()
+        self.call = call
+
+
 def enter(lock: Lock, task: Task, descriptors: tuple[int, int, int, int]) -> None:
-    """Become the process that runs the code; never returns.
+    """Become the process that runs the code; never returns, but raises `Inside` when all walls stand.
 
     `descriptors`: the status pipe, the courier's socket, the panel, the answer. Only the first outlives this function.
     """
@@ -63,13 +88,11 @@ def enter(lock: Lock, task: Task, descriptors: tuple[int, int, int, int]) -> Non
         ctypes.memset(address + room, 0, size - room)
         gc.enable()
         random.seed(0)  # a fork had seeded it anew
-        _shut(lock, task)
+        held = sum(8 * frame.size for frame in panel.values()) + _MARGIN  # of the days that it sees, and of no others
+        _shut(lock, task, held)
     except BaseException as error:  # noqa: BLE001 - whatever it was, the code must not run
         _give_up(error)
-    status, content = child.compute(code, panel)
-    child.write_answer(address, room, status, content)
-    os.write(seccomp.STATUS, status)
-    os._exit(0)
+    raise Inside(Call(code, panel, address, room))
 
 
 def _sort(descriptors: tuple[int, int, int, int]) -> None:
@@ -80,14 +103,14 @@ def _sort(descriptors: tuple[int, int, int, int]) -> None:
     syscall("close_range", _ANSWER + 1, 0x7FFFFFFF, 0)
 
 
-def _shut(lock: Lock, task: Task) -> None:
+def _shut(lock: Lock, task: Task, held: int) -> None:
     """Shut the door: after this nothing can be opened, reached, started or made."""
     courier = socket.socket(fileno=seccomp.COURIER)
     with building("privileges"):
         privileges.drop()
     if "limits" not in lock.omitted:
         with building("limits"):
-            rlimits.seal(task.address_space, task.seconds, _MOST_DESCRIPTORS)
+            rlimits.seal(task.address_space + held, task.seconds, _MOST_DESCRIPTORS)
     if "landlock" not in lock.omitted:
         with building("landlock"):
             landlock.seal(lock.landlock_abi)

@@ -26,6 +26,7 @@ __all__ = ["NAME", "Panel", "compute", "read_panel", "write_answer"]
 NAME = "<factor>"
 """The file name that the code's own lines carry in a traceback."""
 
+_NO_FACTOR = "the code defines no function named factor; define: def factor(panel): ..."
 _NUMERIC = "biuf"
 
 
@@ -107,12 +108,21 @@ def compute(code: bytes, panel: Panel) -> tuple[bytes, NDArray[np.float64] | str
         names: dict[str, Any] = module.__dict__
         names |= {"np": np, "pd": pd}
         text = code.decode()  # as text, or a line `# coding:` would give it another meaning than whoever read it saw
-        exec(compile(text, NAME, "exec", dont_inherit=True), names)  # noqa: S102 - the walls are up
-        return _checked(names["factor"](panel), index, columns)
+        exec(_compiled(text), names)  # noqa: S102 - the walls are up
+        if not callable(factor := names.get("factor")):
+            return CRASHED, _NO_FACTOR
+        return _checked(factor(panel), index, columns)
     except MemoryError:
         return MEMORY, ""
     except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt are ways to crash, too
         return CRASHED, _told(error)
+
+
+def _compiled(text: str) -> types.CodeType:
+    try:
+        return compile(text, NAME, "exec", dont_inherit=True)
+    except MemoryError:  # of the parser's own stack, which is small
+        raise SyntaxError("the code is nested too deeply, or too large, to be compiled") from None
 
 
 def _checked(result: object, index: pd.Index, columns: pd.Index) -> tuple[bytes, NDArray[np.float64] | str]:
@@ -136,9 +146,21 @@ def _told(error: BaseException) -> str:
         if trace.tb_frame.f_code.co_filename == NAME:
             lines.append(trace.tb_lineno)
         trace = trace.tb_next
-    line = lines[-1] if lines else getattr(error, "lineno", None)
-    words = f"{type(error).__name__}: {error}"[:TEXT_BYTES]
+    line = lines[-1] if lines else None
+    if line is None and isinstance(error, SyntaxError) and type(error.lineno) is int:
+        line = error.lineno
+    words = _words(error)[:TEXT_BYTES]
     return f"line {line}: {words}" if line else words
+
+
+def _words(error: BaseException) -> str:
+    """Return the error's type and words; a type that the code has made may have none."""
+    if isinstance(error, OSError) and error.filename == "/dev/urandom":
+        return f"{type(error).__name__}: there is no randomness without a seed; give one: np.random.default_rng(0)"
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:  # noqa: BLE001 - its __str__ is the code's
+        return f"{type(error).__name__}, whose own words could not be read"
 
 
 def write_answer(address: int, room: int, status: bytes, content: NDArray[np.float64] | str) -> None:

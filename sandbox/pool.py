@@ -41,8 +41,8 @@ class Pool:
             self._idle.put(None)
         self._most = self.free = workers + waiting
         self._count = threading.Lock()
-        self._starting = threading.Lock()
-        self._returning = threading.Lock()
+        self._starting = threading.RLock()  # a pool that nobody holds may be closed by this very thread
+        self._returning = threading.RLock()
         self._closed, self._owner = False, os.getpid()
 
     def run(self, job: Job) -> Outcome:
@@ -75,7 +75,10 @@ class Pool:
                 worker = self._idle.get()
                 if worker is not None:
                     worker.close()
-        self._backend.close()
+            for _ in range(self._workers):
+                self._idle.put(None)  # whoever waits wakes up, and is told
+        with self._starting:
+            self._backend.close()
 
     def _enter(self, calls: int) -> None:
         """Count the calls that work or wait, and refuse one too many."""

@@ -43,6 +43,7 @@ def main(control: int, omitted: frozenset[str]) -> None:
     channel = socket.socket(fileno=control)
     try:
         _prepare()
+        from .cell import Inside
         from .worker import work
     except ImportError as error:
         channel.sendall(f"Xlibraries: {error}".encode()[:200])
@@ -62,8 +63,13 @@ def main(control: int, omitted: frozenset[str]) -> None:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             channel.close()
-            work(received, omitted)
-            os._exit(0)
+            try:
+                work(received, omitted)
+                os._exit(0)
+            except Inside as inside:
+                call = inside.call
+                inside.__traceback__ = None  # with it go the frames of the watch
+            call.run()
         os.close(received)
 
 

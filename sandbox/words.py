@@ -10,7 +10,7 @@ __all__ = ["CODE_BYTES", "TEXT_BYTES", "clean"]
 CODE_BYTES, TEXT_BYTES = 256 * 1024, 2048
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters without ink; words can be hidden in them, as in marks (variation selectors)."""
-_PATH = re.compile(r"(?:/[\w.+@~-]+){2,}/?|[A-Za-z]:\\[\w.\\ -]+")
+_PATH = re.compile(r"(?<![\w)\]])(?:/[\w.+@~-]+){2,}/?|[A-Za-z]:\\[\w.\\ -]+")
 
 
 def clean(raw: bytes) -> str:

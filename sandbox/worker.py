@@ -11,7 +11,7 @@ import socket
 import time
 from dataclasses import dataclass
 
-from .cell import Lock, Task, enter
+from .cell import Inside, Lock, Task, enter
 from .channel import ENDED, GONE, OVERTIME, REPLY, REQUEST, STOPPED, WORDS
 from .native import clock, landlock, namespaces, privileges, seccomp, warder
 from .native.libc import prctl
@@ -96,16 +96,17 @@ def _serve(post: Post) -> None:
 
 
 def _stand_watch(post: Post, data: bytes, panel: int, answer: int) -> None:
-    """Run one job and answer; never returns."""
+    """Run one job and answer; never returns, but lets `Inside` out of the process that runs the code."""
     try:
         prctl(_DEATH_SIGNAL, signal.SIGKILL)
         rows, code_bytes, budget, seconds = REQUEST.unpack(data)
-        mapped = 2 * os.fstat(panel).st_size + os.fstat(answer).st_size
-        task = Task(rows, code_bytes, post.used() + mapped + budget, seconds)
+        task = Task(rows, code_bytes, post.used() + os.fstat(answer).st_size + budget, seconds)
         post.parent.sendall(Watch(post, seconds).run(task, panel, answer))
-        os._exit(0)
-    finally:
+    except Inside:
+        raise
+    except BaseException:  # noqa: BLE001 - a watch that has failed must not go on as a worker
         os._exit(1)
+    os._exit(0)
 
 
 class Watch:
@@ -113,8 +114,7 @@ class Watch:
 
     def __init__(self, post: Post, seconds: float) -> None:
         self._post = post
-        self._began = time.monotonic()
-        self._deadline = self._began + seconds
+        self._seconds = seconds
         self._listener = -1
         self._standing = False  # the walls: whatever the process says before they stand, is ours
         self._status = b""
@@ -128,7 +128,11 @@ class Watch:
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = namespaces.fork_apart() if self._post.inside else os.fork()
         if pid == 0:
-            enter(self._post.lock, task, (writes, there.fileno(), panel, answer))
+            courier = there.detach()
+            here.detach(), self._post.parent.detach()  # their numbers will be those of other descriptors
+            enter(self._post.lock, task, (writes, courier, panel, answer))
+        self._began = time.monotonic()  # not before the fork, or the code would find a clock in its memory
+        self._deadline = self._began + self._seconds
         there.close()
         _close(writes, panel, answer)
         process = os.pidfd_open(pid)

@@ -47,6 +47,8 @@ _WORDS = {
     "getrandom": "randomness without a seed (np.random.default_rng(0))",
     "mmap mprotect": "memory that can be executed",
 }
+_CLOCKS = frozenset({"clock_gettime", "gettimeofday", "time"})
+"""Some libraries take a refusal for the year 1970 without a word, so that values must not hang on it."""
 _START_S, _GRACE_S = 60.0, 5.0
 
 
@@ -213,6 +215,8 @@ def _await_ready(channel: socket.socket, words: str) -> None:
 
 def _refusals(text: str, tried: tuple[str, ...]) -> str:
     """Say in words what the kernel refused before the code gave up."""
+    if any(f"{kind}: " in text[:60] for kind in ("SyntaxError", "IndentationError", "TabError")):
+        return "Mend that line: it is not Python."
     found = [words for names, words in _WORDS.items() if set(names.split()) & set(tried)]
     if not found and "PermissionError" in text:
         found = ["file", "clock", "process"]
@@ -245,6 +249,11 @@ def _error(
             f"the walls could not be built: {words or 'the process ended first'}", field=words.partition(": ")[0],
             hint="Ask: alphaloom sandbox status",
         )  # fmt: skip
+    if status == GOOD and (asked := sorted(_CLOCKS & set(tried))):
+        return Refused(
+            f"the code asked for the time ({', '.join(asked)}), and there is no clock in the sandbox", field="code",
+            got=asked[0], hint="Take days from the panel: panel['close'].index.",
+        )  # fmt: skip
     if status == GOOD:
         return None
     if status == MEMORY or sign == signal.SIGKILL:
@@ -253,5 +262,8 @@ def _error(
         return BadResult(answer.text(), field="factor")
     if status == CRASHED:
         return Crashed(text := answer.text(), field="code", hint=_refusals(text, tried))
-    name = signal.Signals(sign).name if sign in set(signal.Signals) else "no answer"
-    return Crashed(f"the process ended with {name} and gave no answer", field="code", got=name)
+    if sign in set(signal.Signals):
+        name = signal.Signals(sign).name
+        return Crashed(f"the process was ended by {name} before it gave an answer", field="code", got=name)
+    return Crashed("the code ended its process without an answer", field="code", got="no answer",
+                   hint="Return the frame from factor(panel).")  # fmt: skip

@@ -2,7 +2,8 @@
 
 Reading the time usually makes no system call, so seccomp never sees it: the kernel's page of time values is mapped into
 every process. Zeros in their place say "no fast clock here", so that reading the time becomes a system call again, which
-the filter stops and names; the coarse clocks stand still in 1970.
+the filter stops and names; the coarse clocks stand still in 1970. Libraries that take the
+refusal for 1970 as well do not get away with it: a call that asked for the time gives no values (`backend`).
 """
 
 from __future__ import annotations

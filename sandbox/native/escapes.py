@@ -23,6 +23,7 @@ from ..limits import Limits
 
 __all__ = ["ESCAPES", "Escape", "insist", "try_all"]
 
+_OUT = "it got out"
 _FRAME = """
 def attempt():
 {body}
@@ -57,6 +58,16 @@ class Escape:
     contained: bool
     found: str
 
+    @property
+    def open(self) -> bool:
+        """Tell whether it was seen to be open; what is neither open nor contained could not be tried."""
+        return self.found == _OUT
+
+    @property
+    def words(self) -> str:
+        """Return what is wrong with it, as a part of a sentence."""
+        return f"code could {self.name}" if self.open else f"whether code could {self.name} is {self.found}"
+
 
 def try_all(worker: Worker) -> Iterator[Escape]:
     """Try each way out behind a worker's wall."""
@@ -73,7 +84,7 @@ def insist(worker: Worker) -> None:
         if not escape.contained:
             worker.close()
             raise SandboxUnavailable(
-                f"the jail does not hold: code could {escape.name} ({escape.found})", field=escape.name,
+                f"the jail {'does not hold' if escape.open else 'could not be tested'}: {escape.words}", field=escape.name,
                 hint="Ask: alphaloom sandbox status; use another backend until it is mended.",
             )  # fmt: skip
 
@@ -81,7 +92,7 @@ def insist(worker: Worker) -> None:
 def _judged(name: str, outcome: Outcome) -> Escape:
     if outcome.values is not None:
         out = bool(outcome.values.any())
-        return Escape(name, not out, "it got out" if out else f"denied: {', '.join(outcome.tried) or 'by an error'}")
+        return Escape(name, not out, _OUT if out else f"denied: {', '.join(outcome.tried) or 'by an error'}")
     if isinstance(outcome.error, Refused):
         return Escape(name, True, f"ended at {outcome.error.got}")
     known = isinstance(outcome.error, Crashed) and "ModuleNotFoundError" in str(outcome.error)

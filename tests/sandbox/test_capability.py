@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from alphaloom.desk.cli import outcome
-from alphaloom.sandbox import status
+from alphaloom.sandbox import Job, Limits, Outcome, SandboxError, SandboxUnavailable, TimedOut, status
+from alphaloom.sandbox.native.escapes import insist
 from alphaloom.sandbox.native.primitives import examine
 from alphaloom.sandbox.native.syscalls import this_machine
 
@@ -90,3 +92,24 @@ def test_the_command_says_it_in_words(capsys: pytest.CaptureFixture[str]) -> Non
     assert "landlock" in told
     assert told.count("held") == 5
     assert told.rstrip().endswith("generated Python can be run here")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "told"),
+    [
+        (None, TimedOut("the call took too long"), "could not be tested: whether code could read a file is unclear"),
+        (np.ones((2, 2)), None, "does not hold: code could read a file"),
+    ],
+)
+def test_a_jail_that_answers_oddly_is_not_trusted_and_not_accused(
+    value: np.ndarray | None, error: SandboxError | None, told: str
+) -> None:
+    class Odd:
+        def call(self, job: Job, limits: Limits) -> Outcome:
+            return Outcome(value, error, 1.0, 1.0, 1.0)
+
+        def close(self) -> None:
+            pass
+
+    with pytest.raises(SandboxUnavailable, match=told):
+        insist(Odd())

@@ -97,6 +97,31 @@ def test_a_full_queue_is_told_at_once() -> None:
     assert pool.run(JOB) is GOOD
 
 
+def test_a_call_that_waits_when_it_is_closed_is_told_and_does_not_run() -> None:
+    gate = threading.Event()
+    told: list[str] = []
+    backend = Fragile(gate=gate)
+    pool = Pool(backend, Limits(), 1)
+
+    def call() -> None:
+        try:
+            told.append(str(pool.run(JOB) is GOOD))
+        except SandboxError as error:
+            told.append("closed" if "closed" in error.message else error.message)
+
+    callers = [threading.Thread(target=call) for _ in range(3)]
+    for caller in callers:
+        caller.start()
+    while pool.free > 62 or not backend.started:
+        time.sleep(0.01)
+    pool.close()
+    gate.set()
+    for caller in callers:
+        caller.join(30)
+    assert sorted(told) == ["True", "closed", "closed"]
+    assert (backend.started, backend.closed) == (1, 2)  # the worker, once its call had ended, and the backend
+
+
 def test_a_server_that_was_killed_comes_back(sandbox: Sandbox) -> None:
     sandbox.run(JOB.code, FRAMES)
     for process in servers():

@@ -68,7 +68,20 @@ def test_a_frame_may_be_written_to_and_the_next_call_sees_nothing_of_it(sandbox:
         ("def factor(panel):\n    return panel['vwap']", Crashed, "it has: close, volume"),
         ("raise SystemExit(0)", Crashed, "line 1: SystemExit"),
         ("def factor(panel", Crashed, "line 1: SyntaxError"),
-        ("x = 1", Crashed, "factor"),
+        ("x = 1", Crashed, "the code defines no function named factor; define: def factor"),
+        ("factor = 3", Crashed, "no function named factor"),
+        ("x = " + "-" * 100_000 + "1", Crashed, "SyntaxError: the code is nested too deeply"),
+        ("import os\nos._exit(0)", Crashed, "^the code ended its process without an answer$"),
+        ("class E(Exception):\n    def __str__(self): 1 / 0\nraise E", Crashed, "^line 3: E, whose own words"),
+        ("class E(Exception): lineno = '1; rm'\neval('1 / 0')", Crashed, "^line 2: ZeroDivisionError"),
+        ("raise ValueError('close/open/high on 2024/01/05')", Crashed, "close/open/high on 2024/01/05"),
+        ("np.random.default_rng()", Crashed, "no randomness without a seed; give one: np.random.default_rng"),
+        (
+            "import datetime\ndef factor(panel):\n    return panel['close'] * datetime.datetime.now().day",
+            Refused,
+            "there is no clock",
+        ),
+        ("def factor(panel):\n    return panel['close'] * pd.Timestamp.now().day", Refused, "there is no clock"),
         ("x = np.ones(10**9)", OutOfMemory, "memory"),
         ("def factor(panel):\n    return panel['close'].to_numpy()", BadResult, "ndarray"),
         ("def factor(panel):\n    return panel['close'].iloc[1:]", BadResult, "39"),
@@ -98,6 +111,30 @@ def test_code_that_cannot_be_kept_to_the_letter_is_refused(
 ) -> None:
     with pytest.raises(Refused, match=told):
         sandbox.run(code, frames)
+
+
+def test_a_line_that_is_not_python_is_told_so(sandbox: Sandbox, frames: Frames) -> None:
+    with pytest.raises(Crashed) as caught:
+        sandbox.run("def factor(panel", frames)
+    assert caught.value.hint == "Mend that line: it is not Python."
+
+
+def test_code_that_looks_above_itself_finds_neither_a_clock_nor_the_length_of_its_call(
+    sandbox: Sandbox, frames: Frames
+) -> None:
+    code = """
+import gc, sys
+def factor(panel):
+    frame, seen = sys._getframe().f_back, list(gc.get_objects())
+    while frame is not None:
+        seen += [frame, *frame.f_locals.values()]
+        frame = frame.f_back
+    names = {type(one).__name__ for one in seen} | {one.f_code.co_name for one in seen if hasattr(one, "f_code")}
+    times = [one for one in seen if type(one) is float]
+    return panel["close"] * 0 + len(names & {"Watch", "Task", "Post", "_serve", "_stand_watch"}) + len(times)
+"""
+    assert not sandbox.run(code, frames).any()
+    assert not sandbox.run(code, frames, rows=9).any()
 
 
 def test_no_call_reads_behind_the_last_day(sandbox: Sandbox, frames: Frames) -> None:

@@ -148,6 +148,7 @@ def test_an_endless_knocking_ends(sandbox: Sandbox) -> None:
 def test_words_are_cut_and_cleaned() -> None:
     assert clean(b"a\x1b[31mb\r\nc\xe2\x80\xae\xff\x00rest") == "a [31mb c \N{REPLACEMENT CHARACTER}"
     assert clean(b"in /home/someone/secret/file.py line 3") == "in <path> line 3"
+    assert clean(b"close/open/high, 2024/01/05, '/etc/passwd'") == "close/open/high, 2024/01/05, '<path>'"
     assert len(clean(b"x" * 10_000)) == 2048
 
 
