@@ -202,11 +202,13 @@ class Contained:
     # What the code is shown, and what it says.
 
     def _called(self, expression: Expression, days: int) -> NDArray[np.float64]:
+        from ..sandbox.comparison import rounded
+
         job = Job(expression.code, self._shown(expression, days))
         [outcome] = self._runner.run_each([job])
         if outcome.values is None:
             raise self._refusal(outcome.error or SandboxError("the call gave neither values nor an error"))
-        return outcome.values
+        return rounded(outcome.values)
 
     def _shown(self, expression: Expression, days: int) -> Frames:
         """Return the first days of the columns that the code can read; names are numbers."""

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 __all__ = ["Segment", "Segments", "versions"]
 
 
+ROUNDED = "single precision of the day's scale"
+
+
 @dataclass(frozen=True, eq=False)
 class Segment:
     """Rows of a factor `[D, N]` that were computed day by day, and what went wrong in them, if anything did.
@@ -64,7 +67,7 @@ class Segments:
 
 @functools.cache
 def versions() -> list[str]:
-    """Return what else decides the values: Python, numpy and pandas."""
+    """Return what else decides the values: Python, numpy, pandas, and how values are rounded."""
     from importlib.metadata import version
 
-    return [sys.version.split()[0], version("numpy"), version("pandas")]
+    return [sys.version.split()[0], version("numpy"), version("pandas"), ROUNDED]

@@ -20,7 +20,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from .claim import CUT_OFF, REPLACED, Claim, Suspect, changed, claimed, day_of, verdict_on
-from .comparison import first_change
+from .comparison import first_change, rounded
 from .errors import Crashed, NotCausal, SandboxError
 from .frames import Frames
 from .job import Outcome, Runner
@@ -71,9 +71,10 @@ def prove(
     Raises
     ------
     NotDeterministic
-        Two calls on the same panel differ in a bit.
+        Two calls on the same panel differ in a bit, the whole one or one that seemed to see the future.
     NotCausal
-        A value changed with later days: by more than 1e-9 (1 + |x|), or it came or went. Named are the earliest day that
+        A value changed with later days: by more than 1e-9 of itself and of its day's scale, it came or went, or names
+        changed places, in the precision that is handed on (`comparison.rounded`). Named are the earliest day that
         changed in any of the trials, and on it the first name.
     Crashed
         The code raises, on the whole panel or where it should have a value; or its start-up takes more than half of it.
@@ -143,7 +144,7 @@ class _Screen:
         if suspects:
             self.suspect = min(suspects, key=_earliest)
             raise verdict_on(self._meter, self._claim, self.suspect)
-        values = self._claim.values.copy()
+        values = rounded(self._claim.values)
         values[:start_up] = np.nan
         return Swept(values, None, start_up, error)
 
@@ -161,7 +162,7 @@ class _Screen:
             self._refuse_crash(day, how, outcome)
             cell = first_change(self._claim.values[: day + 1], outcome.unwrap()[: day + 1])
             if cell is not None:
-                found.append(Suspect(cell, day, how, self.seed))
+                found.append(Suspect(cell, day, how, outcome.unwrap(), self.seed))
         return found
 
     def _refuse_crash(self, day: int, how: str, outcome: Outcome) -> None:

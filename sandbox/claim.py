@@ -57,13 +57,14 @@ class Claim:
         return Job(self.code, Futures(self.frames, seed).after(day))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Suspect:
-    """A cell whose value changed with days after the row `cut`, and what had been done to these."""
+    """A cell whose value changed with days after the row `cut`, what had been done to these, and the answer then."""
 
     cell: Cell
     cut: int
     how: str
+    answer: NDArray[np.float64]
     seed: int | None = None
 
     def job(self, claim: Claim, cut: int) -> Job:
@@ -86,11 +87,7 @@ def claimed(meter: Meter, code: str, frames: Frames) -> Claim:
     one, other = (meter.run(Job(code, frames)).unwrap() for _ in range(2))  # what fails once need not run twice
     cell = first_difference(one, other)
     if cell is not None:
-        day, symbol = day_of(frames, cell.day), frames.symbols[cell.name]
-        raise NotDeterministic(
-            f"two calls on the same panel gave {symbol} another value on {day}", day=day, symbol=symbol,
-            hint="Give every random generator a fixed seed, and read no clock, no address and no order of a set.",
-        )  # fmt: skip
+        raise _twice(frames, cell)
     if not np.isfinite(one).any():
         raise BadResult("the factor has no value on any day", field="factor", hint="A window longer than the panel?")
     return Claim(code, frames, one)
@@ -101,8 +98,27 @@ def changed(meter: Meter, claim: Claim, suspect: Suspect) -> bool:
     return not _reached(claim, suspect.cell, meter.run(suspect.job(claim, suspect.cut)).values)
 
 
-def verdict_on(meter: Meter, claim: Claim, suspect: Suspect) -> NotCausal:
-    """Return the error that names the day and the name, and the later day that made the difference."""
+def _twice(frames: Frames, cell: Cell) -> NotDeterministic:
+    day, symbol = day_of(frames, cell.day), frames.symbols[cell.name]
+    return NotDeterministic(
+        f"two calls on the same panel gave {symbol} another value on {day}", day=day, symbol=symbol,
+        hint="Give every random generator a fixed seed, and read no clock, no address and no order of a set.",
+    )  # fmt: skip
+
+
+def verdict_on(meter: Meter, claim: Claim, suspect: Suspect) -> NotCausal | NotDeterministic:
+    """Return the error that names the day and the name, and the later day that made the difference.
+
+    The same call is made once more, and the whole one: code that differs from itself has not shown that it looks ahead.
+    """
+    for job, answer in (
+        (suspect.job(claim, suspect.cut), suspect.answer),
+        (Job(claim.code, claim.frames), claim.values),
+    ):
+        again = meter.run(job).values
+        cell = None if again is None else first_difference(answer, again)
+        if cell is not None:
+            return _twice(claim.frames, cell)
     read = _read(meter, claim, suspect)
     day, later = day_of(claim.frames, suspect.cell.day), day_of(claim.frames, read)
     symbol = claim.frames.symbols[suspect.cell.name]
@@ -147,12 +163,8 @@ def _reached(claim: Claim, cell: Cell, values: NDArray[np.float64] | None) -> bo
         return False
     day = slice(cell.day, cell.day + 1)
     part = (day, slice(cell.name, cell.name + 1))
-    if first_change(claim.values[part], values[part]) is not None:
-        return False
     same_bits = first_difference(claim.values[part], values[part]) is None
-    return (
-        same_bits or first_change(claim.values[day], values[day]) is None
-    )  # too little to see in a cell, not in a day
+    return same_bits or first_change(claim.values[day], values[day]) is None  # a cell is judged by its day's scale
 
 
 def day_of(frames: Frames, row: int) -> date:

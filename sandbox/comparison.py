@@ -1,4 +1,9 @@
-"""When two answers of a factor are the same."""
+"""When two answers of a factor are the same, and in what precision they are handed on.
+
+Honest code may add in another order when it is given fewer days, so its last digits may differ. But what is smaller
+than a tolerance can still order names, and scores look at the order alone. So values are handed on in single precision,
+and what is handed on must stand in the same order, level where it was level: nothing can ride below.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["REORDERED", "TOLERANCE", "Cell", "first_change", "first_difference"]
+__all__ = ["TOLERANCE", "Cell", "first_change", "first_difference", "rounded"]
 
 TOLERANCE = 1e-9
-"""Values x and y are the same if |x - y| <= TOLERANCE * (1 + |x|): sums may be taken in another order."""
-REORDERED = 1e-4
-"""But names may not change places: 1 - rank correlation of a day may be this, or that of two neighbours that swap."""
+"""Values x and y of a day are the same if |x - y| <= TOLERANCE * max(|x|, scale), the scale being the day's."""
+SHUFFLED = 1e-4
+"""1 - rank correlation of a day, in full precision, that noise may make: more is a look ahead, though it is rounded away."""
+BITS = 24
+"""Digits of single precision, which is what the rest of the program keeps of a value."""
+LEAST, MOST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+"""The normal numbers of single precision."""
+USUAL = 0.9
+"""A day's scale is the |x| that this share of its names do not exceed: one huge value must not blur the others."""
+
+Frame = NDArray[np.float64]
 
 
 class Cell(NamedTuple):
@@ -22,24 +35,46 @@ class Cell(NamedTuple):
     name: int
 
 
-def first_change(expected: NDArray[np.float64], got: NDArray[np.float64]) -> Cell | None:
+def rounded(values: Frame) -> Frame:
+    """Return values as they are handed on: in single precision, and no finer than that of their day's scale.
+
+    Parameters
+    ----------
+    values
+        `[T, N]`. Each row is rounded by itself, so that a day alone gives the same bits. Values near zero on a day of
+        large ones lose the digits that are noise there; what single precision cannot hold becomes missing.
+    """
+    size = np.maximum(np.abs(values), np.maximum(_scale(values), LEAST)[:, None])
+    exponent = np.frexp(size)[1]
+    kept: Frame = np.ldexp(np.rint(np.ldexp(values, BITS - exponent)), exponent - BITS) + 0.0  # no minus zero
+    kept[~(np.abs(kept) <= MOST)] = np.nan  # and one NaN for all
+    return kept
+
+
+def first_change(expected: Frame, got: Frame) -> Cell | None:
     """Return the first cell of `got` that is not the same as expected, days first, then names; None if all are.
 
     Parameters
     ----------
     expected, got
         `[T, N]` and `[t, N]` with t <= T. A missing value is the same as a missing value only. A day on which each value
-        is nearly the same, and their order is not, counts as changed: scores look at the order alone, and differences
-        too small for the tolerance can hold one.
+        is nearly the same counts as changed if the rounded ones stand in another order, or two are level that were not; also
+        if the full ones are shuffled, which tells of a look ahead even where rounding leaves nothing of it.
     """
     expected = expected[: len(got)]
     if _equal(expected, got):
         return None
-    near = np.abs(expected - got) <= TOLERANCE * (1.0 + np.abs(expected))
-    return _first(~(near | (np.isnan(expected) & np.isnan(got)))) or _first_reordered(expected, got)
+    days = np.flatnonzero((expected.view(np.int64) != got.view(np.int64)).any(axis=1))
+    one, other = expected[days], got[days]
+    allowed = TOLERANCE * np.maximum(np.abs(one), _scale(one)[:, None])
+    wrong = ~((np.abs(one - other) <= allowed) | (np.isnan(one) & np.isnan(other)))
+    wrong |= _reordered(rounded(one), rounded(other))[:, None] & (one != other) & ~np.isnan(one)
+    wrong |= _shuffled(one, other)[:, None] & (one != other) & ~np.isnan(one)
+    cell = _first(wrong)
+    return cell and Cell(int(days[cell.day]), cell.name)
 
 
-def first_difference(one: NDArray[np.float64], other: NDArray[np.float64]) -> Cell | None:
+def first_difference(one: Frame, other: Frame) -> Cell | None:
     """Return the first cell whose bits differ, days first, then names; None if none does. Missing is missing."""
     if _equal(one, other):
         return None
@@ -47,27 +82,41 @@ def first_difference(one: NDArray[np.float64], other: NDArray[np.float64]) -> Ce
     return _first(~same)
 
 
-def _equal(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+def _equal(one: Frame, other: Frame) -> bool:
     """Tell whether all bits are the same, which is quicker than to compare numbers."""
     return bool(np.array_equal(one.view(np.int64), other.view(np.int64)))
 
 
-def _first_reordered(expected: NDArray[np.float64], got: NDArray[np.float64]) -> Cell | None:
-    """Return the first day whose names stand in another order, and the first whose value changed at all."""
-    for day in np.flatnonzero((expected.view(np.int64) != got.view(np.int64)).any(axis=1)):
-        known = np.flatnonzero(~np.isnan(expected[day]))
-        moved = _places(expected[day, known]) - _places(got[day, known])
-        count = float(len(known))
-        if float(moved @ moved) > max(2.0, REORDERED * count * (count**2 - 1) / 6):
-            return Cell(int(day), int(known[(expected[day, known] != got[day, known]).argmax()]))
-    return None
+def _scale(values: Frame) -> Frame:
+    """Return of each day the |x| that most of its known values do not exceed, `[T]`; 0 where none is known."""
+    known = np.isfinite(values).sum(axis=1)
+    sizes = np.sort(np.where(np.isfinite(values), np.abs(values), np.inf), axis=1)
+    place = np.maximum(np.ceil(USUAL * known).astype(np.int64) - 1, 0)
+    scale: Frame = np.where(known > 0, np.take_along_axis(sizes, place[:, None], axis=1)[:, 0], 0.0)
+    return scale
 
 
-def _places(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the place of each value in their order; equal ones stand as they are given."""
-    places = np.empty(len(values))
-    places[np.argsort(values, kind="stable")] = np.arange(len(values))
-    return places
+def _reordered(one: Frame, other: Frame) -> NDArray[np.bool_]:
+    """Tell on which days names stand in another order, are level only once, or are missing only once, `[T]`."""
+    order = np.argsort(one, axis=1)
+    first, second = (np.take_along_axis(values, order, axis=1) for values in (one, other))
+    steps = (np.nan_to_num(np.sign(np.diff(values, axis=1))) for values in (first, second))
+    turned: NDArray[np.bool_] = (next(steps) != next(steps)).any(axis=1)
+    turned |= (np.isnan(one) != np.isnan(other)).any(axis=1)
+    return turned
+
+
+def _shuffled(one: Frame, other: Frame) -> NDArray[np.bool_]:
+    """Tell on which days the order in full precision is another, by more than a swap of neighbours, `[T]`."""
+    moved = np.square(_places(one) - _places(other)).sum(axis=1)
+    count = np.isfinite(one).sum(axis=1).astype(np.float64)
+    shuffled: NDArray[np.bool_] = moved > np.maximum(2.0, SHUFFLED * count * (count**2 - 1.0) / 6.0)
+    return shuffled
+
+
+def _places(values: Frame) -> Frame:
+    """Return the place of each value in the order of its day; equal ones stand as they are given, missing ones last."""
+    return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1).astype(np.float64)
 
 
 def _first(changed: NDArray[np.bool_]) -> Cell | None:

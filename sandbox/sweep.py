@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .claim import CUT_OFF, Claim, Suspect, day_of, verdict_on
-from .comparison import Cell, first_change, first_difference
+from .comparison import Cell, first_change, first_difference, rounded
 from .errors import Crashed
 from .frames import Frames
 from .job import Job, Outcome
@@ -94,7 +94,7 @@ class _Sweep:
         for start in range(first, self._claim.days, CHUNK):
             chunk = range(start, min(start + CHUNK, self._claim.days))
             for day, outcome in zip(chunk, self._outcomes(chunk), strict=True):
-                yield day, self._row(day, outcome)
+                yield day, rounded(self._row(day, outcome)[None, :])[0]
 
     def _outcomes(self, chunk: range) -> list[Outcome]:
         """Return what came of each day: from few rows where that will do, else from all rows up to it."""
@@ -120,7 +120,8 @@ class _Sweep:
         row: Row = outcome.unwrap()[-1]
         cell = first_change(self._claim.values[day : day + 1], row[None, :])
         if cell is not None:
-            raise verdict_on(self._meter, self._claim, Suspect(Cell(day, cell.name), day, CUT_OFF))
+            suspect = Suspect(Cell(day, cell.name), day, CUT_OFF, outcome.unwrap())
+            raise verdict_on(self._meter, self._claim, suspect)
         self._answered = True
         return row
 

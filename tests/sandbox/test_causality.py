@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from alphaloom.sandbox import BadResult, Crashed, Frames, NotCausal, NotDeterministic, SandboxError, TimedOut
 from alphaloom.sandbox.causality import prove
 from alphaloom.sandbox.claim import Claim
+from alphaloom.sandbox.comparison import rounded
 from alphaloom.sandbox.meter import Meter
 from alphaloom.sandbox.proof import Proof
 from alphaloom.sandbox.sweep import day_by_day
@@ -53,7 +54,7 @@ def row(day: date) -> int:
 
 def test_an_honest_function_passes_and_keeps_its_values() -> None:
     said = proof(honest)
-    assert np.array_equal(said.values, honest(PANEL.fields), equal_nan=True)
+    assert np.array_equal(said.values, rounded(honest(PANEL.fields)), equal_nan=True)
     assert not said.point_in_time
     assert said.warm_up == 5
     assert len(said.cut_off) == len(said.replaced) == 6
@@ -130,6 +131,25 @@ def test_two_answers_are_named_by_day_and_name() -> None:
     assert (row(caught.value.day), caught.value.symbol) == (30, "N03")
 
 
+def test_what_differs_from_itself_has_not_shown_that_it_looks_ahead() -> None:
+    """Two calls agree, and later ones do not: a cut changed the value, and so did no cut at all."""
+    calls = count()
+    with pytest.raises(NotDeterministic):
+        proof(lambda panel: panel["mood"] + float(next(calls) > 1))
+
+
+def test_what_is_too_small_to_be_refused_is_not_handed_on() -> None:
+    """A level that moves with tomorrow, less than the tolerance: the values are those without it."""
+
+    def places(panel: Panel) -> Frame:
+        return np.argsort(np.argsort(panel["mood"], axis=1), axis=1).astype(np.float64)
+
+    def moved(panel: Panel) -> Frame:
+        return places(panel) + 1e-10 * np.nan_to_num(shifted(panel["mood"], -1))[:, :1]
+
+    assert np.array_equal(proof(moved).values, proof(places).values)
+
+
 def test_rounding_is_no_look_ahead() -> None:
     assert proof(lambda panel: honest(panel) * (1.0 + 1e-13 * len(panel["close"])), sweep=True).swept == DAYS
 
@@ -137,7 +157,7 @@ def test_rounding_is_no_look_ahead() -> None:
 def test_a_sweep_gives_values_point_in_time() -> None:
     said = proof(honest, sweep=True)
     assert said.point_in_time
-    assert np.array_equal(said.values, honest(PANEL.fields), equal_nan=True)
+    assert np.array_equal(said.values, rounded(honest(PANEL.fields)), equal_nan=True)
 
 
 def test_a_sweep_calls_every_day_alone_and_few_rows_suffice() -> None:
@@ -231,7 +251,7 @@ def test_a_sweep_goes_on_where_it_was_left() -> None:
     claim = Claim("it", PANEL, honest(PANEL.fields))
     rest = dict(day_by_day(Meter(Functions({"it": honest})), claim, first=DAYS - 10))
     assert sorted(rest) == list(range(DAYS - 10, DAYS))
-    assert all(np.array_equal(values, claim.values[day], equal_nan=True) for day, values in rest.items())
+    assert all(np.array_equal(values, rounded(claim.values)[day], equal_nan=True) for day, values in rest.items())
 
 
 def test_the_days_cannot_be_known_from_the_seed() -> None:
