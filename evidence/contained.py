@@ -3,6 +3,12 @@
 What the code may know is decided here. It is given the columns that it names and no other; of the days only those that
 whoever reads its answer may see, since an error's text is the code's own and could tell of them; and of the names only
 their number, since code that knows a name may know what became of it. Labels never come here.
+
+What a look at selection days leaves open: the values that it judges are point in time, but whether there are any is not.
+The calls on the whole window, and that on its last day, see all its prices, and code that fails there, or says something
+else, is rejected. So a paid look may tell one bit of the code's choosing about the window by being accepted or not; a
+formula's look tells one too, but only of that formula. A fault can only reject: the level holds for each look whose code
+was chosen without such an answer. That later code is chosen with the answers of earlier looks is not covered by it.
 """
 
 from __future__ import annotations
@@ -31,6 +37,7 @@ from ..sandbox import (
     TimedOut,
 )
 from .errors import NeedsSandbox, OverLimits, PythonRefused
+from .patience import Patient
 from .segments import Segment, Segments, versions
 
 __all__ = ["FOLDER", "Contained", "Swept"]
@@ -41,6 +48,8 @@ FOLDER = "python"
 KEPT, KEPT_PANELS = 24, 4
 """Answers of whole calls, and panels as code is shown them, that are kept in memory."""
 MOST_REMARKS = 5
+REFUSED = ("syntax", "future")
+"""Remarks of the lint for which code is refused before it is run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,12 +139,15 @@ class Contained:
             self._kept[expression.code, days] = self._whole(proof.values, 0)
 
     def _read(self, expression: Expression) -> None:
-        """Refuse code that will not work, in every line that shows it, before anything is run."""
+        """Refuse code that cannot be read, or that certainly reads later days, in every line that shows it.
+
+        What else the lint says are warnings of the expression: it is no boundary, and what will not work shows so itself.
+        """
         from ..sandbox.lint import lint
 
-        remarks = lint(expression.code, {*self._panel.fields, *self._panel.groups, MEMBERS})
+        remarks = [each for each in lint(expression.code) if each.rule in REFUSED]
         if remarks:
-            stage = "causal" if all(each.rule == "future" for each in remarks) else "python"
+            stage = "causal" if remarks[0].rule == "future" else "python"
             said = "; ".join(f"line {each.line}: {each.message}" for each in remarks[:MOST_REMARKS])
             raise PythonRefused(said, field="factor", hint=remarks[0].hint, stage=stage)
 
@@ -194,9 +206,9 @@ class Contained:
         frames = self._shown(expression, stop)
         if not start:
             # A fixed seed: the sweep tries every day, and its values and its refusals are kept for all runs.
-            yield from enumerate(prove(self._runner, expression.code, frames, sweep=True, seed=0).values)
+            yield from enumerate(prove(Patient(self._runner), expression.code, frames, sweep=True, seed=0).values)
             return
-        meter = Meter(self._runner)
+        meter = Meter(Patient(self._runner))
         yield from day_by_day(meter, claimed(meter, expression.code, frames), start)
 
     # What the code is shown, and what it says.

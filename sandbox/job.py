@@ -28,6 +28,8 @@ class Job:
         The panel.
     rows : int or None
         The process sees only the first `rows` days, 0 to T, and nothing behind them lies in its memory; None: all.
+    patience : int
+        How many times the usual seconds by the wall clock it may take.
 
     Raises
     ------
@@ -38,6 +40,7 @@ class Job:
     code: str
     frames: Frames
     rows: int | None = None
+    patience: int = 1
 
     def __post_init__(self) -> None:
         """Refuse days that the panel does not have: behind its last day lies the next field."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 from .errors import SandboxError
@@ -38,6 +38,10 @@ class Limits:
         _insist("memory_mb", self.memory_mb, Integral, "a whole number of MiB", _MEMORY_MB)
         object.__setattr__(self, "wall_s", float(self.wall_s))
         object.__setattr__(self, "memory_mb", int(self.memory_mb))
+
+    def times(self, patience: int) -> Limits:
+        """Return the limits with so many times the seconds, but not more than may be asked for."""
+        return self if patience == 1 else replace(self, wall_s=min(self.wall_s * patience, _WALL_S[1]))
 
 
 def _insist(name: str, value: object, kind: type, words: str, bounds: tuple[float, float]) -> None:

@@ -100,7 +100,7 @@ class Pool:
             for _ in range(_TRIES):
                 try:
                     worker = worker or self._start()
-                    return worker.call(job, self._limits)
+                    return worker.call(job, self._limits.times(job.patience))
                 except BaseException as error:  # after an interrupt, too, an answer may still be under way
                     if worker is not None:
                         worker.close()

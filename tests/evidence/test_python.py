@@ -18,11 +18,12 @@ from alphaloom.evidence.contained import Contained
 from alphaloom.evidence.errors import NeedsSandbox, PythonRefused
 from alphaloom.evidence.jail import Jail, SandboxSettings
 from alphaloom.evidence.levels import READS
+from alphaloom.evidence.patience import PATIENCE
 from alphaloom.evidence.replay import replay
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
-from alphaloom.sandbox import Job, Outcome, Runner, SandboxUnavailable
+from alphaloom.sandbox import Job, Outcome, Runner, SandboxUnavailable, TimedOut
 
 from .lab import SMALL, clock, market, scorer, steps
 from .test_levels import adjusted
@@ -61,6 +62,19 @@ class Counting:
     def rows(self) -> int:
         """Return the most days that any job held, shown or not."""
         return max(len(job.frames.dates) for job in self.jobs)
+
+
+class Busy(Counting):
+    """A runner on a busy machine: calls that hold more days than `calm` take too long, if they get the usual time."""
+
+    def __init__(self, runner: Runner, calm: int, most: int = 2) -> None:
+        super().__init__(runner)
+        self.calm, self.most = calm, most
+
+    def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        for job, outcome in zip(jobs := list(jobs), super().run_each(jobs), strict=True):
+            late = (job.rows or len(job.frames.dates)) > self.calm and job.patience < self.most
+            yield Outcome(None, TimedOut("the call took too long"), 0.0, 0.0, 0.0) if late else outcome
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +175,14 @@ def test_what_is_refused_costs_nothing_and_says_why(service: Maker, code: str, s
     assert [row.stage for row in evaluator.ledger.attempts("run")] == [stage]
 
 
+def test_what_the_lint_only_doubts_is_run(service: Maker) -> None:
+    """Its words stand beside the factor; what the code may do is not for a reading of it to say."""
+    odd = 'def factor(panel):\n    look = getattr(panel["returns"], "rolling")\n    return -look(20).std() * panel["open"]'
+    evaluator = service()
+    assert proposed(evaluator, odd)["ok"]
+    assert "getattr is not for factors" in str(evaluator.read(odd).warnings)
+
+
 def test_a_campaign_without_python_takes_none(service: Maker, runner: Counting) -> None:
     answer = proposed(service(python=False), STATE)
     assert (answer["stage"], runner.jobs) == ("python", [])
@@ -212,6 +234,21 @@ def test_what_took_too_long_is_tried_again_another_time(tmp_path: Path, runner: 
     assert found.fault is not None
     assert "too long" in found.fault["message"]
     assert len(list(tmp_path.iterdir())) == 1, "the first part alone is kept"
+
+
+def test_a_busy_machine_decides_nothing(jail: Jail) -> None:
+    """A call that met its limits is run once more with more time; only the code that stays too slow is at fault."""
+    calm = Contained(market(), jail).sweep(parse(COPY), (40, 45))
+    busy = Busy(jail, calm=42)
+    found = Contained(market(), busy).sweep(parse(COPY), (40, 45))
+    assert found.fault is None
+    np.testing.assert_array_equal(found.values, calm.values)
+    assert {job.patience for job in busy.jobs} == {1, PATIENCE}
+    slow = Busy(jail, calm=42, most=PATIENCE + 1)
+    fault = Contained(market(), slow).sweep(parse(COPY), (40, 45)).fault
+    assert fault is not None
+    assert "too long" in fault["message"]
+    assert sum(job.patience > 1 for job in slow.jobs) == 1
 
 
 def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker, runner: Counting) -> None:

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ class Fragile:
 
     def __init__(self, breaks: int = 0, gate: threading.Event | None = None) -> None:
         self.breaks, self.gate, self.started, self.closed = breaks, gate, 0, 0
+        self.limits: list[Limits] = []
 
     def check(self) -> None:
         pass
@@ -37,6 +39,7 @@ class Fragile:
         return self
 
     def call(self, job: Job, limits: Limits) -> Outcome:
+        self.limits.append(limits)
         if self.gate is not None:
             assert self.gate.wait(30)
         if self.started <= self.breaks:
@@ -79,6 +82,14 @@ def test_a_broken_worker_is_replaced_and_its_job_done_again() -> None:
 def test_a_worker_that_always_breaks_is_told() -> None:
     with pytest.raises(SandboxUnavailable, match="twice"):
         Pool(Fragile(breaks=9), Limits(), 1).run(JOB)
+
+
+def test_a_job_may_be_given_more_time_and_nothing_else() -> None:
+    backend = Fragile()
+    pool = Pool(backend, Limits(wall_s=3, memory_mb=64), 1)
+    for job in (JOB, replace(JOB, patience=4)):
+        pool.run(job)
+    assert backend.limits == [Limits(wall_s=3, memory_mb=64), Limits(wall_s=12, memory_mb=64)]
 
 
 def test_a_full_queue_is_told_at_once() -> None:
