@@ -23,6 +23,7 @@ from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.mcp_servers import SERVERS, Session, open_sessions
 from alphaloom.mcp_servers import market as market_tools
+from alphaloom.sandbox import status
 
 from ..mcp_servers.numbers import floats, signs, told
 from . import markets
@@ -39,6 +40,7 @@ SMALL = [
     "evidence.open_sealed=true",
     "evidence.leak_rank_ic=0.5",
 ]
+PYTHON = ("agents.python=true", "agents.rounds=1", "budget.evaluations=14", "budget.trials=3")
 DAYS, NAMES, SEARCH = 700, 60, 315
 Answer = tuple[str, dict[str, Any]]
 
@@ -139,18 +141,29 @@ def turn(fields: dict[str, Any]) -> None:
     fields["volume"][SEARCH:] = fields["volume"][SEARCH:][::-1]
 
 
+@pytest.fixture(scope="module", params=["formulas", "python"])
+def settings(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Return what a campaign of formulas adds to its settings, and one whose agents write Python factors too."""
+    if request.param == "formulas":
+        return ()
+    if not status().available:
+        pytest.skip(f"the sandbox cannot run here: {status().problem}")
+    return PYTHON
+
+
 @pytest.fixture(scope="module")
-def heard(tmp_path_factory: pytest.TempPathFactory) -> Heard:
-    return hear(ending(grown(), other=False), tmp_path_factory.mktemp("heard") / "campaign")
+def heard(tmp_path_factory: pytest.TempPathFactory, settings: tuple[str, ...]) -> Heard:
+    return hear(ending(grown(), other=False), tmp_path_factory.mktemp("heard") / "campaign", *settings)
 
 
-def test_agents_were_told_something_and_there_was_something_to_tell(heard: Heard) -> None:
+def test_agents_were_told_something_and_there_was_something_to_tell(heard: Heard, settings: tuple[str, ...]) -> None:
     words = {entry["reasons"][-1]["step"] for entry in every_entry(heard.result.record)}
     assert "statistics" in words
     assert heard.result.accepted
     assert heard.result.record["sealed"]["opened"]
     assert len(heard.prompts) > 8
     assert len(heard.secrets) > 300
+    assert any("def factor(panel)" in text for text in heard.texts) == bool(settings)
     assert {"score_factor", "submit_to_gate", "budget", "recall"} <= {name for name, _ in heard.answers}
 
 
@@ -172,9 +185,8 @@ def test_a_verdict_says_steps_and_words_and_no_figure_of_any_size(heard: Heard) 
 @pytest.mark.parametrize("digits", [17, 6, 5, 4])
 def test_a_planted_leak_is_caught(heard: Heard, digits: int) -> None:
     """The canary: in a prompt, in an answer, in a note, in percent, however it is rounded."""
-    outcome = heard.result.record["sealed"]["rank_ic"] + 0.0
-    number = f"{outcome:.{digits}g}"
-    assert len(number.lstrip("-0.")) >= FEWEST, "choose a number without a zero at its end"
+    numbers = [(value, f"{value:.{digits}g}") for value in floats(heard.result.record["sealed"])]
+    outcome, number = next(each for each in numbers if len(each[1].lstrip("-0.")) > FEWEST)  # no zero at its end
     percent = f"{100 * outcome:.{digits}g} %"
     for planted in (
         replace(heard, prompts=[*heard.prompts, f"it did {number} later"]),
@@ -184,14 +196,16 @@ def test_a_planted_leak_is_caught(heard: Heard, digits: int) -> None:
         assert len(leaks(planted)) == 1
 
 
-def test_other_later_days_change_nothing_that_agents_are_told(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_other_later_days_change_nothing_that_agents_are_told(
+    tmp_path_factory: pytest.TempPathFactory, settings: tuple[str, ...]
+) -> None:
     """What a grep cannot find: an order, a choice, a doubt, a merit that knows later days.
 
     Two markets are the same until search ends and opposite after it. With a gate that proves nothing the verdicts
     are the same too, and then so must be every prompt, every answer and every note, to the byte.
     """
     folder = tmp_path_factory.mktemp("mirror")
-    blunt = ("evidence.level=1e-12", "evidence.watch_p=1e-12", "evidence.open_sealed=false")
+    blunt = ("evidence.level=1e-12", "evidence.watch_p=1e-12", "evidence.open_sealed=false", *settings)
     ends = (ending(grown(), other=False), ending(grown(), other=True))
     one, other = (hear(end, folder / name, *blunt) for name, end in zip(("one", "other"), ends, strict=True))
     looked = [
@@ -199,6 +213,7 @@ def test_other_later_days_change_nothing_that_agents_are_told(tmp_path_factory: 
         for each in (one, other)
     ]
     assert looked[0]
+    assert any("def factor(panel)" in text for text in one.texts) == bool(settings)
     assert all(mine["rank_ic"] != theirs["rank_ic"] for mine, theirs in zip(*looked, strict=True))
     assert one.answers == other.answers
     assert one.prompts == other.prompts
