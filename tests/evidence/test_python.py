@@ -25,7 +25,7 @@ from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
 from alphaloom.sandbox import Job, Outcome, Runner, SandboxUnavailable, TimedOut
 
-from .lab import SMALL, clock, market, scorer, steps
+from .lab import SMALL, WIDE, clock, market, scorer, steps
 from .test_levels import adjusted
 
 COPY = 'def factor(panel):\n    return -panel["returns"].rolling(20).std()'
@@ -93,6 +93,8 @@ def runner(jail: Jail) -> Counting:
 
 
 Maker = Callable[..., Evaluator]
+SHORT, QUICK = 280, SMALL.model_copy(update={"windows": WIDE.model_copy(update={"min_sealed_days": 20})})
+"""Days of a market on which a look is quickly taken, since each of its days is a call or more; and its rules."""
 
 
 @pytest.fixture
@@ -238,14 +240,14 @@ def test_what_took_too_long_is_tried_again_another_time(tmp_path: Path, runner: 
 
 def test_a_busy_machine_decides_nothing(jail: Jail) -> None:
     """A call that met its limits is run once more with more time; only the code that stays too slow is at fault."""
-    calm = Contained(market(), jail).sweep(parse(COPY), (40, 45))
-    busy = Busy(jail, calm=42)
-    found = Contained(market(), busy).sweep(parse(COPY), (40, 45))
+    calm = Contained(market(), jail).sweep(parse(COPY), (22, 24))
+    busy = Busy(jail, calm=22)
+    found = Contained(market(), busy).sweep(parse(COPY), (22, 24))
     assert found.fault is None
     np.testing.assert_array_equal(found.values, calm.values)
     assert {job.patience for job in busy.jobs} == {1, PATIENCE}
-    slow = Busy(jail, calm=42, most=PATIENCE + 1)
-    fault = Contained(market(), slow).sweep(parse(COPY), (40, 45)).fault
+    slow = Busy(jail, calm=22, most=PATIENCE + 1)
+    fault = Contained(market(), slow).sweep(parse(COPY), (22, 24)).fault
     assert fault is not None
     assert "too long" in fault["message"]
     assert sum(job.patience > 1 for job in slow.jobs) == 1
@@ -273,7 +275,7 @@ def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker,
 
 def test_a_verdict_says_that_its_code_ran_uncontained(service: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Counting, "stamp", "computed by code that ran loose")
-    verdict = judged(service(), STATE)
+    verdict = judged(service(panel=market(days=SHORT), settings=QUICK), STATE)
     causal = next(reason for reason in verdict.reasons if reason.step == "causal")
     assert causal.message.endswith("computed by code that ran loose")
 
@@ -320,7 +322,7 @@ def test_what_comes_after_search_changes_no_answer(service: Maker, jail: Jail, t
 
 
 def test_code_that_fails_after_search_costs_a_look(service: Maker) -> None:
-    evaluator = service()
+    evaluator = service(panel=market(days=SHORT), settings=QUICK)
     days = evaluator.windows.search.stop
     failing = STATE.replace("    return pd", f"    assert len(close) <= {days}, close[-1]\n    return pd")
     verdict = judged(evaluator, failing)
@@ -361,15 +363,15 @@ def test_stress_runs_it_on_every_altered_panel(service: Maker) -> None:
 def test_new_days_alone_are_computed_where_only_they_are_asked_for(service: Maker, runner: Counting) -> None:
     evaluator = service()
     expression = evaluator.read(COPY)
-    whole = evaluator.engine.sweep(expression, (60, 70)).values
-    late = evaluator.engine.sweep(expression, (70,), since=60).values
-    np.testing.assert_array_equal(late[60:70], whole[60:70])
-    assert np.isnan(late[:60]).all()
+    whole = evaluator.engine.sweep(expression, (22, 26)).values
+    late = evaluator.engine.sweep(expression, (26,), since=22).values
+    np.testing.assert_array_equal(late[22:26], whole[22:26])
+    assert np.isnan(late[:22]).all()
 
 
 def test_a_damaged_file_of_kept_values_is_computed_again(service: Maker, runner: Counting) -> None:
     evaluator = service()
-    expression, edges = evaluator.read(COPY), (60, 70)
+    expression, edges = evaluator.read(COPY), (22, 26)
     first = evaluator.engine.sweep(expression, edges).values
     folder = evaluator.ledger.workspace / "python"
     for path in folder.glob("*.rows"):
