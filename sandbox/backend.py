@@ -12,6 +12,7 @@ was told; a worker runs one job at a time, each in a fresh process, and is used 
 
     class MineWorker:                               a worker
         def call(self, job, limits) -> Outcome: ... errors of the code are in the outcome, never raised
+        def stop(self) -> None: ...                 from another thread: nobody waits for the call under way any more
         def close(self) -> None: ...
 
 `call` raises `Broken` when the worker itself (not the code) has failed: the pool closes it, starts another and runs the
@@ -43,6 +44,10 @@ class Worker(Protocol):
 
     def call(self, job: Job, limits: Limits) -> Outcome:
         """Run a job; what goes wrong with the code is in the outcome."""
+        ...
+
+    def stop(self) -> None:
+        """End the call that is under way in another thread, where that can be done; the worker is of no use after it."""
         ...
 
     def close(self) -> None:

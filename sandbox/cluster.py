@@ -207,6 +207,10 @@ class _Actor:
             raise _error(*told[1:])
         return _unpacked(told)
 
+    def stop(self) -> None:
+        """End the station, and with it the call."""
+        self.close()
+
     def close(self) -> None:
         """End the station."""
         ray = _ray()

@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 from .backend import Backend, Broken, Worker
 from .errors import Busy, SandboxError, SandboxUnavailable
@@ -19,6 +20,34 @@ __all__ = ["Pool"]
 _WAITING = 64
 """Calls that may wait for a worker; one more is refused."""
 _TRIES = 2
+
+
+class _Batch:
+    """Calls that are given up together."""
+
+    def __init__(self) -> None:
+        self._changing, self._over = threading.Lock(), False
+        self._working: list[Worker] = []
+
+    @contextmanager
+    def at_work(self, worker: Worker) -> Iterator[None]:
+        """Hold a worker that is at work; refused once the calls were given up."""
+        with self._changing:
+            if self._over:
+                raise SandboxError("the calls were given up", field="sandbox", hint="Ask again.")
+            self._working.append(worker)
+        try:
+            yield
+        finally:
+            with self._changing:
+                self._working.remove(worker)
+
+    def give_up(self) -> None:
+        """End the calls that are at work, and let no other begin."""
+        with self._changing:
+            self._over = True
+            for worker in self._working:
+                worker.stop()
 
 
 class Pool:
@@ -54,18 +83,26 @@ class Pool:
             self._enter(-1)
 
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Run each job; a few are under way ahead of the one whose answer is next."""
+        """Run each job; a few are under way ahead of the one whose answer is next.
+
+        Whoever leaves early, by an interrupt too, does not wait for them: they are given up.
+        """
         if self._workers == 1:
             yield from map(self._run, jobs)
             return
         under_way: deque[Future[Outcome]] = deque()
+        batch = _Batch()
         with ThreadPoolExecutor(self._workers, "sandbox") as threads:
-            for job in jobs:
-                under_way.append(threads.submit(self._run, job))
-                if len(under_way) >= 2 * self._workers:
+            try:
+                for job in jobs:
+                    under_way.append(threads.submit(self._run, job, batch))
+                    if len(under_way) >= 2 * self._workers:
+                        yield under_way.popleft().result()
+                while under_way:
                     yield under_way.popleft().result()
-            while under_way:
-                yield under_way.popleft().result()
+            except BaseException:
+                batch.give_up()
+                raise
 
     def close(self) -> None:
         """End all workers."""
@@ -90,7 +127,7 @@ class Pool:
                 )  # fmt: skip
             self.free -= calls
 
-    def _run(self, job: Job) -> Outcome:
+    def _run(self, job: Job, batch: _Batch | None = None) -> Outcome:
         if self._closed:
             raise SandboxError("the sandbox is closed", field="sandbox", hint="Make a new one.")
         if os.getpid() != self._owner:
@@ -100,7 +137,8 @@ class Pool:
             for _ in range(_TRIES):
                 try:
                     worker = worker or self._start()
-                    return worker.call(job, self._limits.times(job.patience))
+                    with (batch or _Batch()).at_work(worker):
+                        return worker.call(job, self._limits.times(job.patience))
                 except BaseException as error:  # after an interrupt, too, an answer may still be under way
                     if worker is not None:
                         worker.close()

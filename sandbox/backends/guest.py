@@ -61,6 +61,9 @@ class Guests:
         with _Guest(self._wall) as guest:
             return replace(guest.ask(job, limits), stamp=self.stamp)
 
+    def stop(self) -> None:
+        """Do nothing: an interpreter ends with its call, within the limits of that."""
+
     def close(self) -> None:
         """Do nothing: every interpreter has ended with its call."""
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from ..backend import Broken, judge
@@ -181,6 +182,11 @@ class NativeWorker:
         if len(reply) != REPLY.size:
             raise Broken("the worker is gone")
         return reply
+
+    def stop(self) -> None:
+        """Hang up: the watch ends the call, and whoever waits for the answer is told that there is none."""
+        with suppress(OSError):  # it may have ended by itself
+            self._channel.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the socket; the worker ends."""

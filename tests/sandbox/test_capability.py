@@ -108,6 +108,9 @@ def test_a_jail_that_answers_oddly_is_not_trusted_and_not_accused(
         def call(self, job: Job, limits: Limits) -> Outcome:
             return Outcome(value, error, 1.0, 1.0, 1.0)
 
+        def stop(self) -> None:
+            pass
+
         def close(self) -> None:
             pass
 

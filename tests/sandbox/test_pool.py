@@ -46,6 +46,10 @@ class Fragile:
             raise Broken("as planned")
         return GOOD
 
+    def stop(self) -> None:
+        if self.gate is not None:
+            self.gate.set()
+
     def close(self) -> None:
         self.closed += 1
 
@@ -181,3 +185,14 @@ def test_descriptors_do_not_pile_up(sandbox: Sandbox) -> None:
     before = used()
     list(sandbox.run_each([JOB, bad, Job("1/0", FRAMES)] * 7))
     assert used() == before
+
+
+def test_whoever_leaves_early_does_not_wait_for_the_calls_under_way() -> None:
+    endless = replace(JOB, code="def factor(panel):\n    while True:\n        pass")
+    with Sandbox(Limits(wall_s=300.0), workers=2) as box:
+        answers = box.run_each([JOB, *[endless] * 4])
+        np.testing.assert_array_equal(next(answers).unwrap(), FRAMES.fields["close"])
+        began = time.monotonic()
+        answers.close()  # type: ignore[attr-defined]  # it is a generator
+        assert time.monotonic() - began < 60.0
+        assert box.run(JOB.code, FRAMES).shape == (3, 2)
