@@ -64,8 +64,13 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
             def from_yaml(cls, path: Path, **options: Any) -> "Campaign":
                 return cls(path, **options)
 
+            def contained(self, executor: str | None, backend: str | None) -> "Campaign":
+                assert (executor, backend) == (None, None)
+                return self
+
             @classmethod
-            def resume(cls, run: str, *, workspace: Path | None, progress: Any) -> types.SimpleNamespace:
+            def resume(cls, run: str, *, workspace: Path | None, progress: Any, where: Any) -> types.SimpleNamespace:
+                assert where == (None, None)
                 return cls(run, workspace=workspace).run(progress)
 
         def score_factor(text: str, place: Place, **options: Any) -> dict[str, Any]:

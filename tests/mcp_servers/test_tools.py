@@ -225,7 +225,7 @@ def test_every_refusal_says_what_was_wrong_and_what_is_allowed(
 
 
 def test_every_wrong_argument_is_said_at_once_and_none_is_repeated_at_length(refused: Call) -> None:
-    refusal = refused("evaluation.score_factor", text="x" * 5000, hypothesis={"direction": 2}, key="")
+    refusal = refused("evaluation.score_factor", text="x" * 9000, hypothesis={"direction": 2}, key="")
     for field in ("text", "hypothesis.id", "hypothesis.direction", "key"):
         assert f"{field}: must " in refusal["message"]
     assert len(refusal["got"]) < 200
