@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,6 +14,7 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from .agents import AgentsConfig, Desk, Models, Toolset, run_graph
+from .agents.interruption import quietly_interrupted
 from .agents.offline import DESCRIPTION, NAME, researcher
 from .evidence import (
     Bench,
@@ -172,7 +170,7 @@ class Campaign:
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
         meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
         try:
-            with _quietly_interrupted():
+            with quietly_interrupted():
                 ended = asyncio.run(self._research(evaluator, router, meter, show))
         except sqlite3.DatabaseError as error:  # of the checkpoints; the ledger's own are told already
             raise refusal(evaluator.ledger.run_folder(evaluator.run), error) from error
@@ -226,26 +224,3 @@ class Campaign:
         """Say what proposed the factors: a heuristic is named as one."""
         names = sorted({model.model for model in self.settings.models.models.values()})
         return "; ".join(DESCRIPTION if name == NAME else name for name in names)
-
-
-@contextmanager
-def _quietly_interrupted() -> Iterator[None]:
-    """Let an interruption end a search without a word of Python's.
-
-    litellm makes the call of a model in a thread and awaits it in the loop, and the file of checkpoints answers from a
-    thread of its own: what is interrupted in between is dropped, as it must be, and Python would tell a user's terminal
-    of a call that nobody awaits and of a thread that answers a closed loop.
-    """
-    told = threading.excepthook
-
-    def tell(failed: threading.ExceptHookArgs) -> None:
-        if not (isinstance(failed.exc_value, RuntimeError) and "loop is closed" in str(failed.exc_value)):
-            told(failed)
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        threading.excepthook = tell
-        try:
-            yield
-        finally:
-            threading.excepthook = told

@@ -115,16 +115,12 @@ def _habits(sandbox: Any) -> tuple[str, ...]:
 
 def frames_of(panel: Panel) -> Frames:
     """Return a panel as a factor sees it: its columns, its groupings as codes (unknown is missing), and its universe as 0 and 1."""
-    import numpy as np
-
+    from ..evidence.contained import column
+    from ..factors.python import MEMBERS
     from ..sandbox import Frames
 
-    shape = panel.universe.shape
-    fields = {name: np.where(np.isfinite(values), values, np.nan) for name, values in panel.fields.items()}
-    for name, codes in panel.groups.items():
-        fields[name] = np.broadcast_to(np.where(codes < 0, np.nan, codes.astype(np.float64)), shape)
-    fields["universe"] = panel.universe.astype(np.float64)
-    return Frames(fields, panel.dates, panel.symbols)
+    names = (*panel.fields, *panel.groups, MEMBERS)
+    return Frames({name: column(panel, name) for name in names}, panel.dates, panel.symbols)
 
 
 def _read(file: str) -> str:

@@ -35,12 +35,18 @@ from ..sandbox import (
     SandboxError,
     SandboxUnavailable,
     TimedOut,
+    lint,
+    prove,
 )
+from ..sandbox.claim import claimed
+from ..sandbox.comparison import rounded
+from ..sandbox.meter import Meter
+from ..sandbox.sweep import day_by_day
 from .errors import NeedsSandbox, OverLimits, PythonRefused
 from .patience import Patient
 from .segments import Segment, Segments, versions
 
-__all__ = ["FOLDER", "Contained", "Swept"]
+__all__ = ["FOLDER", "Contained", "Swept", "column"]
 
 Values = NDArray[np.float32]
 FOLDER = "python"
@@ -125,8 +131,6 @@ class Contained:
         PythonRefused
             At the stage ``causal`` or ``python``, with the message of the sandbox.
         """
-        from ..sandbox.causality import prove
-
         if (expression.code, days) in self._screened:
             return
         self._read(expression)
@@ -143,8 +147,6 @@ class Contained:
 
         What else the lint says are warnings of the expression: it is no boundary, and what will not work shows so itself.
         """
-        from ..sandbox.lint import lint
-
         remarks = [each for each in lint(expression.code) if each.rule in REFUSED]
         if remarks:
             stage = "causal" if remarks[0].rule == "future" else "python"
@@ -198,11 +200,6 @@ class Contained:
         return Segment(self._whole(values, start)[start:stop], None)
 
     def _day_by_day(self, expression: Expression, start: int, stop: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        from ..sandbox.causality import prove
-        from ..sandbox.claim import claimed
-        from ..sandbox.meter import Meter
-        from ..sandbox.sweep import day_by_day
-
         frames = self._shown(expression, stop)
         if not start:
             # A fixed seed: the sweep tries every day, and its values and its refusals are kept for all runs.
@@ -214,8 +211,6 @@ class Contained:
     # What the code is shown, and what it says.
 
     def _called(self, expression: Expression, days: int) -> NDArray[np.float64]:
-        from ..sandbox.comparison import rounded
-
         job = Job(expression.code, self._shown(expression, days))
         [outcome] = self._runner.run_each([job])
         if outcome.values is None:
@@ -226,25 +221,12 @@ class Contained:
         """Return the first days of the columns that the code can read; names are numbers."""
         key = expression.fields | _members(expression), days
         if key not in self._frames:
-            fields = {name: self._column(name)[:days] for name in sorted(key[0])}
+            fields = {name: column(self._panel, name)[:days] for name in sorted(key[0])}
             names = tuple(f"n{place}" for place in range(self._panel.names))
             self._frames[key] = Frames(fields, self._panel.dates[:days], names)
             for old in list(self._frames)[:-KEPT_PANELS]:
                 del self._frames[old]
         return self._frames[key]
-
-    def _column(self, name: str) -> NDArray[np.float64]:
-        panel = self._panel
-        if name in panel.fields:
-            values = panel.fields[name]
-            return np.where(np.isfinite(values), values, np.nan)
-        if name in panel.groups:
-            codes = panel.groups[name].astype(np.float64)
-            return np.broadcast_to(np.where(codes < 0, np.nan, codes), panel.universe.shape)
-        if name == MEMBERS:
-            return panel.universe.astype(np.float64)
-        there = sorted({*panel.fields, *panel.groups})
-        raise PythonRefused(f"the panel has no column {name!r}", field=name, allowed=there)
 
     def _whole(self, rows: NDArray[np.float64], start: int) -> Values:
         """Return some rows as float32 in a frame `[T, N]`, NaN elsewhere and outside the universe."""
@@ -272,3 +254,23 @@ class Contained:
 
 def _members(expression: Expression) -> frozenset[str]:
     return frozenset({MEMBERS} if expression.reads_members else ())
+
+
+def column(panel: Panel, name: str) -> NDArray[np.float64]:
+    """Return a column as code is shown it, `[T, N]`: a grouping as codes, the universe as 0 and 1, and no infinity.
+
+    Raises
+    ------
+    PythonRefused
+        The panel has no such column.
+    """
+    if name in panel.fields:
+        values = panel.fields[name]
+        return np.where(np.isfinite(values), values, np.nan)
+    if name in panel.groups:
+        codes = panel.groups[name].astype(np.float64)
+        return np.broadcast_to(np.where(codes < 0, np.nan, codes), panel.universe.shape)
+    if name == MEMBERS:
+        return panel.universe.astype(np.float64)
+    there = sorted({*panel.fields, *panel.groups})
+    raise PythonRefused(f"the panel has no column {name!r}", field=name, allowed=there)

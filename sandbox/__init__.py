@@ -6,6 +6,7 @@ The boundary is the kernel's (Landlock, seccomp, namespaces, limits); nothing in
 from .capability import Status, status
 from .causality import prove
 from .errors import (
+    BadInput,
     BadResult,
     Busy,
     Crashed,
@@ -25,6 +26,7 @@ from .proof import Proof
 from .sandbox import Sandbox
 
 __all__ = [
+    "BadInput",
     "BadResult",
     "Busy",
     "Crashed",

@@ -32,7 +32,12 @@ from .errors import BadResult, SandboxError
 from .job import Job, Outcome
 from .limits import Limits
 
-__all__ = ["Backend", "Broken", "Worker", "judge"]
+__all__ = ["ENVIRONMENT", "Backend", "Broken", "Worker", "judge"]
+
+ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC",
+}  # fmt: skip
+"""All that an interpreter which runs factors finds in its environment; it is emptied before the code runs."""
 
 
 class Broken(Exception):

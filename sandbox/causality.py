@@ -21,7 +21,7 @@ import numpy as np
 
 from .claim import CUT_OFF, REPLACED, Claim, Suspect, changed, claimed, day_of, verdict_on
 from .comparison import first_change, rounded
-from .errors import Crashed, NotCausal, SandboxError
+from .errors import BadInput, Crashed, NotCausal, SandboxError
 from .frames import Frames
 from .job import Outcome, Runner
 from .meter import Meter
@@ -95,9 +95,9 @@ def prove(
 def _check(frames: Frames, cuts: int) -> None:
     days = len(frames.dates)
     if days < FEWEST_DAYS:
-        raise SandboxError("too few days to prove anything", field="frames", got=days, allowed=f"{FEWEST_DAYS} or more")
+        raise BadInput("too few days to prove anything", field="frames", got=days, allowed=f"{FEWEST_DAYS} or more")
     if cuts < 2:
-        raise SandboxError("too few cuts to prove anything", field="cuts", got=cuts, allowed="2 or more")
+        raise BadInput("too few cuts to prove anything", field="cuts", got=cuts, allowed="2 or more")
 
 
 def _screened(meter: Meter, claim: Claim, lean: Claim, seed: int, cuts: int) -> tuple[_Screen, Swept]:

@@ -341,7 +341,7 @@ def _unpacked(told: tuple[Any, ...]) -> Outcome:
 
 _BY_CODE: dict[str, type[SandboxError]] = {
     kind.code: kind for kind in (getattr(errors, name) for name in errors.__all__)
-    if kind not in (errors.NotCausal,)
+    if kind not in (errors.NotCausal, errors.NotDeterministic)  # what a proof says, not a call
 }  # fmt: skip
 
 

@@ -1,9 +1,10 @@
 """What can go wrong when code that nobody has read runs in the jail.
 
 SandboxError                   the base of this room; it knows no other room, so it stands alone
+├── BadInput                   an argument that cannot be used: a limit, an axis, a number of days; nothing was run
 ├── SandboxUnavailable         this machine lacks a primitive that the boundary needs; nothing was run
 ├── Busy                       the pool's queue is full; nothing was run
-├── Refused                    the lint, or the kernel, refused what the code tried
+├── Refused                    the kernel refused what the code tried, or it is no text that could run
 ├── TimedOut                   the wall clock ran out
 ├── OutOfMemory                the memory limit was reached
 ├── Crashed                    the code raised, or its process ended without an answer
@@ -18,6 +19,7 @@ from datetime import date
 from typing import Any, ClassVar
 
 __all__ = [
+    "BadInput",
     "BadResult",
     "Busy",
     "Crashed",
@@ -64,6 +66,13 @@ class SandboxError(Exception):
         }  # fmt: skip
 
 
+class BadInput(SandboxError):
+    """An argument that cannot be used; `field` names it."""
+
+    code: ClassVar[str] = "bad_input"
+    exit_code: ClassVar[int] = 2
+
+
 class SandboxUnavailable(SandboxError):
     """A primitive that the boundary needs is missing on this machine; `field` names it."""
 
@@ -78,7 +87,7 @@ class Busy(SandboxError):
 
 
 class Refused(SandboxError):
-    """The lint or the kernel refused what the code tried."""
+    """The kernel refused what the code tried, or it is no text that could run."""
 
     code: ClassVar[str] = "refused"
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import SandboxError
+from .errors import BadInput
 
 __all__ = ["Frames"]
 
@@ -34,7 +34,7 @@ class Frames:
 
     Raises
     ------
-    SandboxError
+    BadInput
         No field, an axis that repeats or falls, days out of range, or an array of another shape or not of numbers.
     """
 
@@ -53,19 +53,19 @@ class Frames:
 
     def _check(self) -> None:
         if not self.fields:
-            raise SandboxError("there is no field to compute with", field="fields", hint="Give at least close.")
+            raise BadInput("there is no field to compute with", field="fields", hint="Give at least close.")
         if self.dates.ndim != 1 or np.isnat(self.dates).any() or (np.diff(self.dates).astype(np.int64) <= 0).any():
-            raise SandboxError("the days must rise, each once", field="dates", hint="Sort them and drop what repeats.")
+            raise BadInput("the days must rise, each once", field="dates", hint="Sort them and drop what repeats.")
         if len(self.dates) and not _FIRST <= self.dates[0] <= self.dates[-1] <= _LAST:
-            raise SandboxError(
+            raise BadInput(
                 "the days lie beyond those that pandas can count", field="dates",
                 got=f"{self.dates[0]} to {self.dates[-1]}", allowed=f"{_FIRST} to {_LAST}", hint="Drop the others.",
             )  # fmt: skip
         if len(set(self.symbols)) != len(self.symbols):
-            raise SandboxError("a name stands twice", field="symbols", hint="Give each name one column.")
+            raise BadInput("a name stands twice", field="symbols", hint="Give each name one column.")
         for name, values in self.fields.items():
             if values.shape != self.shape:
-                raise SandboxError(
+                raise BadInput(
                     f"{name} has another shape than the axes", field=name, got=str(values.shape),
                     allowed=str(self.shape), hint="Give one row a day and one column a name.",
                 )  # fmt: skip
@@ -99,7 +99,7 @@ def _days(given: object) -> NDArray[np.datetime64]:
     try:
         return np.array(given, dtype="datetime64[D]")
     except (TypeError, ValueError, OverflowError):
-        raise SandboxError(
+        raise BadInput(
             "the days are not dates", field="dates", got=type(given).__name__, allowed="an array of datetime64[D]",
             hint="Give one date a row.",
         ) from None  # fmt: skip
@@ -107,7 +107,7 @@ def _days(given: object) -> NDArray[np.datetime64]:
 
 def _names(given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise SandboxError(
+        raise BadInput(
             "the names are not a sequence", field="symbols", got=type(given).__name__, allowed="a tuple of str",
             hint="Give one name a column.",
         )  # fmt: skip
@@ -116,11 +116,11 @@ def _names(given: object) -> tuple[str, ...]:
 
 def _fields(given: object) -> dict[str, NDArray[np.float64]]:
     if not isinstance(given, Mapping):
-        raise SandboxError("the fields have no names", field="fields", got=type(given).__name__,
+        raise BadInput("the fields have no names", field="fields", got=type(given).__name__,
                            allowed="a mapping of str to arrays", hint="Give at least close.")  # fmt: skip
     for name in given:
         if not isinstance(name, str):
-            raise SandboxError("a field's name is not text", field="fields", got=repr(name), allowed="str",
+            raise BadInput("a field's name is not text", field="fields", got=repr(name), allowed="str",
                                hint="Name each field, e.g. close.")  # fmt: skip
     return {str(name): _frozen(name, given[name]) for name in sorted(given)}
 
@@ -132,7 +132,7 @@ def _frozen(name: str, given: object) -> NDArray[np.float64]:
     except ValueError:  # rows of unequal length
         values = np.asarray(None)
     if values.dtype.kind not in _NUMBERS:
-        raise SandboxError(
+        raise BadInput(
             f"{name} does not hold numbers", field=name, got=str(values.dtype), allowed="real numbers, as float64",
             hint="Turn it into floats first, with NaN where there is no value.",
         )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import SandboxError
+from .errors import BadInput
 from .frames import Frames
 
 __all__ = ["Futures"]
@@ -68,12 +68,12 @@ class Futures:
 
         Raises
         ------
-        SandboxError
+        BadInput
             A day that is not in the panel, or has none behind it.
         """
         days, _ = self.frames.shape
         if not 0 <= day < days - 1:
-            raise SandboxError("this day has no later one", field="day", got=day, allowed=f"0 to {days - 2}")
+            raise BadInput("this day has no later one", field="day", got=day, allowed=f"0 to {days - 2}")
         rng = np.random.default_rng([STREAM, self.seed, day])
         source = _donors(rng, self._drawn(rng, day), self._usable)
         new = self._priced(source, day) if "close" in self.frames.fields else {}

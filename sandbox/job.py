@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import SandboxError
+from .errors import BadInput, SandboxError
 from .frames import Frames
 
 __all__ = ["Job", "Outcome", "Runner"]
@@ -33,7 +33,7 @@ class Job:
 
     Raises
     ------
-    SandboxError
+    BadInput
         No panel, or more days than it has.
     """
 
@@ -45,13 +45,13 @@ class Job:
     def __post_init__(self) -> None:
         """Refuse days that the panel does not have: behind its last day lies the next field."""
         if not isinstance(self.frames, Frames):
-            raise SandboxError("a job needs a panel", field="frames", got=type(self.frames).__name__, allowed="Frames")
+            raise BadInput("a job needs a panel", field="frames", got=type(self.frames).__name__, allowed="Frames")
         if self.rows is None:
             return
         days = self.frames.shape[0]
         whole = isinstance(self.rows, Integral) and not isinstance(self.rows, bool)
         if not whole or not 0 <= self.rows <= days:
-            raise SandboxError(
+            raise BadInput(
                 "the panel has no such number of days", field="rows", got=repr(self.rows),
                 allowed=f"a whole number from 0 to {days}, or None for all", hint="Give as many days as there are.",
             )  # fmt: skip

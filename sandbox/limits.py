@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
-from .errors import SandboxError
+from .errors import BadInput
 
 __all__ = ["Limits"]
 
@@ -25,7 +25,7 @@ class Limits:
 
     Raises
     ------
-    SandboxError
+    BadInput
         A limit that is no number, or that nothing could run under.
     """
 
@@ -48,7 +48,7 @@ def _insist(name: str, value: object, kind: type, words: str, bounds: tuple[floa
     least, most = bounds
     number = isinstance(value, kind) and not isinstance(value, bool)
     if not number or not least <= value <= most:  # type: ignore[operator]  # NaN fails, too
-        raise SandboxError(
+        raise BadInput(
             f"{name} is not a limit that can be kept", field=name, got=repr(value),
             allowed=f"{words} from {least:g} to {most:,}", hint=f"Give {name} a value between them.",
         )  # fmt: skip

@@ -14,10 +14,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import Refused
 from .spelling import Spelling, constant, keyword, negative
 
-__all__ = ["Remark", "lint", "refuse"]
+__all__ = ["Remark", "lint"]
 
 ENTRY = "factor"
 MODULES = frozenset(
@@ -161,23 +160,6 @@ def lint(code: str, fields: Collection[str] | None = None) -> tuple[Remark, ...]
     if fields is not None:
         found |= {*_columns(tree, fields)}
     return tuple(sorted(found, key=lambda remark: (remark.line, remark.rule, remark.message)))
-
-
-def refuse(code: str, fields: Collection[str] | None = None) -> None:
-    """Refuse code that will not work, with the first line that says so.
-
-    Raises
-    ------
-    Refused
-        With line, message and hint of the first remark, and the number of the others.
-    """
-    remarks = lint(code, fields)
-    if not remarks:
-        return
-    first = remarks[0]
-    others = f" ({len(remarks) - 1} more)" if len(remarks) > 1 else ""
-    place = f"line {first.line}" if first.line else "code"
-    raise Refused(f"{place}: {first.message}{others}", field=place, got=first.rule, hint=first.hint)
 
 
 def _entry(tree: ast.Module) -> Iterator[Remark]:

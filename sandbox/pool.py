@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from .backend import Backend, Broken, Worker
-from .errors import Busy, SandboxError, SandboxUnavailable
+from .errors import BadInput, Busy, SandboxError, SandboxUnavailable
 from .job import Job, Outcome
 from .limits import Limits
 
@@ -61,7 +61,7 @@ class Pool:
 
     def __init__(self, backend: Backend, limits: Limits, workers: int, *, waiting: int = _WAITING) -> None:
         if workers < 1:
-            raise SandboxError("a pool needs a worker", field="workers", got=workers, allowed="1 or more")
+            raise BadInput("a pool needs a worker", field="workers", got=workers, allowed="1 or more")
         backend.check()
         self.name, self.stamp = backend.name, backend.stamp
         self._backend, self._limits, self._workers = backend, limits, workers

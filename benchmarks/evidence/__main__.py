@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+
+from ..parts import run_part
 
 PARTS = {
     "index": "originality: the nearest of many known formulas, beside comparing pair by pair",
@@ -23,12 +24,7 @@ PARTS = {
 
 def main(given: Sequence[str]) -> int:
     """Run one part, or list them."""
-    if not given or given[0] not in PARTS:
-        print(__doc__)
-        print("\n".join(f"{name:10} {what}" for name, what in PARTS.items()))
-        return 0 if not given or given[0] in ("-h", "--help") else 2
-    part = import_module(f".{given[0]}", __package__)
-    return int(part.main(given[1:]))
+    return run_part(str(__package__), __doc__, PARTS, given)
 
 
 if __name__ == "__main__":

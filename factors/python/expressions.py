@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -33,7 +34,7 @@ DEEPEST_CALL = 12
 LONGEST_LIST = 64
 
 
-class Expressions(Nodes):
+class Expressions(Nodes, ABC):
     """Reads expressions; how a block of statements is followed is for who comes after."""
 
     def __init__(self) -> None:
@@ -41,11 +42,13 @@ class Expressions(Nodes):
         self._depth = 0
         self._around: Names = {name: Named(short) for name, short in GIVEN.items()}
 
+    @abstractmethod
     def _run(self, statements: Sequence[ast.stmt], names: Names) -> Value | None:
-        raise NotImplementedError
+        """Follow a block; return what it returns, or None where it falls through."""
 
+    @abstractmethod
     def _bind(self, target: ast.expr, value: Value, names: Names) -> None:
-        raise NotImplementedError
+        """Let a target stand for a value."""
 
     def _value(self, node: ast.expr | None, names: Names) -> Value:
         """Return what an expression stands for."""

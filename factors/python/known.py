@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from ..node import Node
+from .normal import EXACT
 from .values import Listed, Literal, Spans, Value, Vector, Weighted
 
 __all__ = ["CONSTANTS", "dotted", "of_known", "of_vector", "unrolled", "weighed", "worked_out"]
@@ -29,8 +29,7 @@ CONSTANTS: Mapping[str, Value] = MappingProxyType(
 Number = int | float
 ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = MappingProxyType(
     {
-        ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-        ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+        **EXACT,
         ast.Pow: lambda x, y: float(x) ** y if abs(y) <= MOST_POWER else math.inf,
     }
 )  # fmt: skip

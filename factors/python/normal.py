@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from .source import FACTOR
 
-__all__ = ["fingerprint", "normalised", "written"]
+__all__ = ["EXACT", "fingerprint", "normalised", "written"]
 
 LOOKS_AT_NAMES = frozenset({"eval", "exec", "globals", "locals", "vars", "dir", "getattr", "setattr", "__import__"})
 """What finds a variable by its name: code that has one keeps its names."""
@@ -70,7 +70,7 @@ def written(node: object) -> str:
 
 # What says nothing.
 
-ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = MappingProxyType(
+EXACT: Mapping[type[ast.operator], Callable[[float, float], float]] = MappingProxyType(
     {
         ast.Add: operator.add,
         ast.Sub: operator.sub,
@@ -80,6 +80,7 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = Mappi
         ast.Mod: operator.mod,
     }
 )
+"""Steps on numbers that give what the code itself would have worked out, to the last bit and in its kind."""
 
 
 class _Stripped(ast.NodeTransformer):
@@ -118,7 +119,7 @@ class _Stripped(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        left, right, step = _number(node.left), _number(node.right), ARITHMETIC.get(type(node.op))
+        left, right, step = _number(node.left), _number(node.right), EXACT.get(type(node.op))
         if left is None or right is None or step is None or max(abs(left), abs(right)) > LARGEST:
             return node
         try:

@@ -54,7 +54,7 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
     plain = normalised(tree)
     root = Meaning(plain).root()
     whole = _canonical(root)
-    distinct = _distinct(root)
+    distinct, days = _distinct(root), _days(root, plain)
     return Expression(
         text=text,
         root=root,
@@ -63,8 +63,8 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
         id="f" + fingerprint(plain)[:16],
         unsigned=unsigned(whole),
         core=core(whole),
-        lookback=Interval(-_days(root, plain), 0),
-        warmup=_days(root, plain),
+        lookback=Interval(-days, 0),
+        warmup=days,
         unit="python",
         size=len(distinct),
         depth=root.depth,

@@ -6,10 +6,11 @@ import os
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..backend import ENVIRONMENT
 from .interpreter import this_interpreter
 from .launch import Launch, found
 from .refusals import refusals
-from .sources import ENVIRONMENT, OPTIONS, program
+from .sources import OPTIONS, program
 
 __all__ = ["Bubblewrap"]
 

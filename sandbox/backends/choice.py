@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from ..backend import Backend
-from ..errors import SandboxError, SandboxUnavailable
+from ..errors import BadInput, SandboxUnavailable
 from .bubblewrap import Bubblewrap
 from .container import Container
 from .guest import Guests
@@ -37,13 +37,13 @@ def backend_named(name: str, *, command: str = "", image: str = "", platform: st
 
     Raises
     ------
-    SandboxError
+    BadInput
         No backend has this name.
     SandboxUnavailable
         This system cannot have it; the hint names those that it can have.
     """
     if name not in BACKENDS:
-        raise SandboxError("there is no such sandbox", field="backend", got=name, allowed=", ".join(BACKENDS[:-1]))
+        raise BadInput("there is no such sandbox", field="backend", got=name, allowed=", ".join(BACKENDS[:-1]))
     if name in _LINUX and sys.platform != "linux":
         raise SandboxUnavailable(
             f"{name} is made of parts of Linux, and this is {sys.platform}", field="backend", got=name,

@@ -10,9 +10,10 @@ import subprocess
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..backend import ENVIRONMENT
 from ..errors import SandboxUnavailable
 from .launch import Launch, found
-from .sources import ENVIRONMENT, OPTIONS, program
+from .sources import OPTIONS, program
 
 __all__ = ["Container"]
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ..backend import ENVIRONMENT
 from .interpreter import this_interpreter
 from .launch import Launch, found
-from .sources import ENVIRONMENT, OPTIONS, program
+from .sources import OPTIONS, program
 
 __all__ = ["GVisor"]
 

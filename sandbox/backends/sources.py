@@ -7,12 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ENVIRONMENT", "OPTIONS", "modules", "program"]
+__all__ = ["OPTIONS", "modules", "program"]
 
-ENVIRONMENT = {
-    "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC",
-}  # fmt: skip
-"""All that the interpreter finds in its environment; the program empties it before the code runs."""
 
 OPTIONS = ("-s", "-P", "-B", "-X", "utf8", "-c")
 """Of the interpreter: no user's packages, no current folder, no bytecode; the seed of hashes is in the environment."""

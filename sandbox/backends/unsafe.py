@@ -6,9 +6,10 @@ import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..backend import ENVIRONMENT
 from .interpreter import this_interpreter
 from .launch import Launch
-from .sources import ENVIRONMENT, OPTIONS, program
+from .sources import OPTIONS, program
 
 __all__ = ["STAMP", "UNSAFE", "NoIsolation", "Unsafe"]
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from ..backend import Broken, judge
+from ..backend import ENVIRONMENT, Broken, judge
 from ..channel import (
     CRASHED,
     GONE,
@@ -39,9 +39,6 @@ from .syscalls import this_machine
 
 __all__ = ["Native", "NativeWorker"]
 
-_ENVIRONMENT = {
-    "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC",
-}  # fmt: skip
 _WORDS = {
     "open openat openat2 newfstatat stat": "file",
     "clock_gettime time gettimeofday nanosleep clock_nanosleep": "clock",
@@ -111,7 +108,7 @@ class _Server:
         self._socket, there = socket.socketpair()
         with there, same_addresses():
             self._process = subprocess.Popen(
-                _command(there.fileno(), omit), env=_ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                _command(there.fileno(), omit), env=ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
             )  # fmt: skip
         try:
