@@ -275,14 +275,14 @@ def build(desk: Desk) -> StateGraph[State]:
     return graph
 
 
-async def run_graph(desk: Desk, checkpoint_path: Path, thread_id: str, resume: bool = False) -> State:
+async def run_graph(desk: Desk, checkpoints: Path, thread_id: str, resume: bool = False) -> State:
     """Run a campaign's rounds to their end and return the last state.
 
     With `resume`, an interrupted thread goes on where its last checkpoint stands; a finished one returns its state.
     """
     # Set before the import: langgraph reads them once. Plain data only in a checkpoint, and no tracing service is called.
     os.environ.update(LANGGRAPH_STRICT_MSGPACK="true", LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+    from .checkpoints import opened
 
     steps = desk.config.rounds * ((desk.config.steps + 1) * (4 + 3 * desk.config.repairs) + 4) + 10
     config: Any = {
@@ -290,9 +290,7 @@ async def run_graph(desk: Desk, checkpoint_path: Path, thread_id: str, resume: b
         "recursion_limit": steps,
         "max_concurrency": desk.config.max_concurrency,
     }
-    checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
-    async with AsyncSqliteSaver.from_conn_string(str(checkpoint_path)) as saver:
-        await saver.setup()
+    async with opened(checkpoints) as saver:
         compiled = build(desk).compile(checkpointer=saver)
         started = await saver.aget_tuple(config) if resume else None
         if started is None:
