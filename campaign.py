@@ -34,7 +34,7 @@ from .evidence.screening_seed import note_screening_seed
 from .evidence.settings import as_recorded
 from .factors import MarketSettings, warm_up
 from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
-from .ledger.database import refusal
+from .ledger.refusal import refusal
 from .market import Panel
 from .mcp_servers import SERVERS, open_sessions
 from .risk import Policy

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..factors import rank_rows
-from ..ledger.database import explained
 from ..ledger.objects import write_whole
+from ..ledger.refusal import explained
 from .redundancy import LibraryValues
 from .windows import Window
 

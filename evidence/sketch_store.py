@@ -18,7 +18,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger.database import explained, immediate
+from ..ledger.refusal import explained
+from ..ledger.sqlite import immediate
 from .sketch import BUCKETS, CELLS, Sketch, Sketches
 
 PATIENCE_SECONDS = 60.0

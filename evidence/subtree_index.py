@@ -19,7 +19,8 @@ from types import TracebackType
 from typing import Self
 
 from ..factors import canonical, definitions, linear
-from ..ledger.database import explained, immediate
+from ..ledger.refusal import explained
+from ..ledger.sqlite import immediate
 from . import nearness, spelling
 from . import outline as outlines
 from .likeness import Known, Likeness, packed, unpacked

@@ -1,155 +1,61 @@
-"""One SQLite connection: durable, shared by threads, and quiet about nothing."""
+"""What the ledger asks of a database, whichever it is: whole transactions that may be done again, and one writer at a time.
+
+SQL is written once, in the words that SQLite and PostgreSQL share: `?` marks a value, `ON CONFLICT DO NOTHING` lets the
+first row stay, and rows come in the order that the statement names.
+"""
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from . import schema
-from .errors import UnknownRun, WorkspaceError
-
-PATIENCE_SECONDS = 30.0
+T = TypeVar("T")
 
 
-@contextmanager
-def immediate(connection: sqlite3.Connection) -> Iterator[None]:
-    """Hold a database for writing: all of it is done, or nothing, whatever interrupts it."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:  # also Ctrl-C: it goes on its way after the rollback
-        with suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
-        raise
+class Rows(Protocol):
+    """What a statement gave."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were written."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
 
 
-class Database:
-    """The ledger's store; every write is one immediate transaction and is on the disk when it returns."""
+class Session(Protocol):
+    """An open transaction."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.RLock()
-        with self._lock, explained(path):
-            self._connection = sqlite3.connect(
-                path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            try:
-                self._prepare()
-            except BaseException:
-                self._connection.close()
-                raise
+    def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Rows:
+        """Run one statement."""
 
-    def _prepare(self) -> None:
-        """Set what SQLite does not remember, and make the tables if they are not there."""
-        self._journal()
-        for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
-            self._connection.execute(f"PRAGMA {pragma}")
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version > schema.VERSION:
-            raise WorkspaceError(
-                f"the ledger {self._path} was written by a newer Alphaloom",
-                got=f"format {version}",
-                allowed=f"format {schema.VERSION}",
-                hint="Upgrade Alphaloom, or choose another folder with --workspace.",
-            )
-        if version < schema.VERSION:
-            with self.write() as connection:
-                for statement in schema.statements():
-                    connection.execute(statement)
 
-    def _journal(self) -> None:
-        """Switch to write-ahead logging; SQLite does not wait for another process that does the same right now."""
-        for left in reversed(range(300)):
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or not left:
-                    raise
-                time.sleep(0.01)
+class Database(Protocol):
+    """A store whose writers take turns; what a write returned is on the disk."""
 
-    @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """Open one immediate transaction; it is whole or it is not."""
-        with self._lock, explained(self._path), immediate(self._connection):
-            yield self._connection
+    def write(self, work: Callable[[Session], T]) -> T:
+        """Do a piece of work in one transaction: all of it, or nothing.
 
-    @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        """Open one transaction that sees a single state and writes nothing."""
-        with self._lock, explained(self._path):
-            self._connection.execute("BEGIN")
-            try:
-                yield self._connection
-            finally:
-                self._connection.execute("ROLLBACK")
+        Nobody else writes meanwhile, and it sees all that was written before. It must come to the same when it is done
+        again: a database on another machine may be lost before it has said that the work was kept.
+        """
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """Do a piece of work that sees a single state and writes nothing."""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
-        with self._lock, explained(self._path):
-            return self._connection.execute(query, values).fetchall()
+
+    def held(self, name: str) -> AbstractContextManager[None]:
+        """Hold a name against processes that the lock files of this workspace do not reach; else `RunLocked`."""
+
+    def explained(self, place: Path) -> AbstractContextManager[None]:
+        """Say what an error of the database means for a person."""
 
     def close(self) -> None:
-        """Close the connection; a second time does nothing."""
-        with self._lock:
-            self._connection.close()
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Say what SQLite's or the system's error means for a person."""
-    try:
-        yield
-    except sqlite3.IntegrityError as error:
-        if "FOREIGN KEY" not in str(error):
-            raise
-        raise UnknownRun(
-            "a record names a run that was never started", hint="Call start_run before recording."
-        ) from error
-    except (sqlite3.DatabaseError, OSError) as error:
-        raise refusal(path, error) from error
-
-
-def refusal(path: Path, error: Exception) -> WorkspaceError:
-    """Return the error that a person understands."""
-    said = str(error).lower()
-    for marks, message, hint in _REFUSALS:
-        if any(mark in said for mark in marks):
-            told = WorkspaceError(message.format(path=path), field="workspace", hint=hint)
-            told.placeless = message.format(path="the workspace")
-            return told
-    if isinstance(error, sqlite3.ProgrammingError):
-        return WorkspaceError(f"the ledger {path} is closed or misused: {error}", field="workspace")
-    return WorkspaceError(f"cannot use {path}: {error}", field="workspace", hint=_ELSEWHERE)
-
-
-_ELSEWHERE = "Choose another folder with --workspace."
-_REFUSALS: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (
-        ("disk is full", "no space left", "quota exceeded", "file too large"),
-        "no space is left for {path}; what was recorded before is safe",
-        "Free some space and resume, or choose another folder with --workspace.",
-    ),
-    (
-        ("readonly", "read-only", "permission denied", "not permitted", "unable to open"),
-        "cannot write to {path}",
-        "Make the folder writable, or choose another one with --workspace.",
-    ),
-    (("not a directory", "file exists"), "{path} is not in a folder: a file is in the way", _ELSEWHERE),
-    (
-        ("not a database", "malformed"),
-        "{path} is damaged, or is no ledger",
-        "Restore it from a copy, or choose another folder with --workspace.",
-    ),
-    (
-        ("locked", "busy"),
-        "another process holds {path} for too long",
-        "Wait for it or stop it, then try again.",
-    ),
-)
+        """Close it; a second time does nothing."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from .database import Database
+from .database import Database, Session
 from .digest import canonical_json
 from .records import JsonObject, LibraryRow, Sighting, Standing, WindowKey
 from .register import Register
@@ -59,32 +59,37 @@ class Library:
 
         What is there under the same key stays: a day that was seen is not seen again.
         """
-        with self._database.write() as connection:
-            for each in passes:
-                self._look(connection, each)
-            new = sum(self._rows.put(connection, row) for row in rows)
-            for standing in standings:
-                self._standings.put(connection, standing)
-        return new
+        new: set[str] = set()
 
-    def _look(self, connection: sqlite3.Connection, each: Pass) -> None:
+        def work(session: Session) -> None:
+            for each in passes:
+                self._look(session, each)
+            new.update(row.factor_id for row in rows if self._rows.put(session, row))
+            for standing in standings:
+                self._standings.put(session, standing)
+
+        self._database.write(work)
+        return len(new)
+
+    def _look(self, session: Session, each: Pass) -> None:
         """Write the days of one factor that are new, and count the look."""
-        if sum(self._sightings.put(connection, sighting) for sighting in each.sightings):
-            window = self._names.columns(connection, each.window)
-            connection.execute(_ADD_WATCH, (each.factor_id, *window, self._now(), canonical_json(each.about)))
+        if sum(self._sightings.put(session, sighting) for sighting in each.sightings):
+            window = self._names.columns(session, each.window)
+            session.execute(_ADD_WATCH, (each.factor_id, *window, self._now(), canonical_json(each.about)))
 
     def watched(self, window: WindowKey) -> int:
         """Count the factors that were looked at on new days which share a day and a name with a window."""
-        with self._database.read() as connection:
-            return len(self._names.subjects(connection, "watches", window))
+        return self._database.read(lambda session: len(self._names.subjects(session, "watches", window)))
 
     def seen_before(self, at: str, names: tuple[str, ...]) -> str:
         """Return the last day that any factor was watched on before a moment, on names that are shared; or nothing."""
         always = WindowKey("", "0000-00-00", "9999-99-99", names)
-        with self._database.read() as connection:
-            shared = self._names.overlapping(connection, "watches", always)
-            days = [connection.execute(_SEEN_BEFORE, (row, at)).fetchone() for row in shared]
-        return max((day[0] for day in days if day), default="")
+
+        def work(session: Session) -> list[Any]:
+            shared = self._names.overlapping(session, "watches", always)
+            return [session.execute(_SEEN_BEFORE, (row, at)).fetchone() for row in shared]
+
+        return max((day[0] for day in self._database.read(work) if day), default="")
 
 
 _SEEN_BEFORE = "SELECT last_day FROM watches WHERE id = ? AND at < ?"

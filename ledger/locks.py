@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .database import explained
 from .errors import RunLocked
+from .refusal import explained
 
 if sys.platform == "win32":
     import msvcrt

@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from .database import explained
 from .digest import digest
 from .errors import DamagedObject
+from .refusal import explained
 
 
 class Objects:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Generic, TypeVar
 
-from .database import Database
+from .database import Database, Session
 from .digest import canonical_json
 from .errors import LedgerConflict
 from .schema import REGISTERS
@@ -35,15 +34,19 @@ class Register(Generic[R]):
             If another record lies under its key, unless `strict` is off: then the first one stays.
         """
         key, body = self._parts(record)
-        with self._database.write() as connection:
-            new = self._insert(connection, key, body)
-            if not new and strict:
-                self._compare(connection, key, body)
-        return new
+        inserted: list[bool] = []
 
-    def put(self, connection: sqlite3.Connection, record: R) -> bool:
+        def work(session: Session) -> None:
+            inserted.append(self._insert(session, key, body))
+            if not inserted[-1] and strict:
+                self._compare(session, key, body)
+
+        self._database.write(work)
+        return any(inserted)  # a second time finds what the first had written, when the answer to that was lost
+
+    def put(self, session: Session, record: R) -> bool:
         """Add a record inside the caller's transaction; return whether it is new. One that is there stays."""
-        return self._insert(connection, *self._parts(record))
+        return self._insert(session, *self._parts(record))
 
     def _parts(self, record: R) -> tuple[list[str], str]:
         """Return the key of a record, and the rest as JSON."""
@@ -62,17 +65,17 @@ class Register(Generic[R]):
         query = f"SELECT {columns}, body FROM {self._table} WHERE {condition} ORDER BY {order or columns}"
         return [self._read(row) for row in self._database.rows(query, values)]
 
-    def _insert(self, connection: sqlite3.Connection, key: list[str], body: str) -> bool:
+    def _insert(self, session: Session, key: list[str], body: str) -> bool:
         """Insert a row if its key is free."""
         columns = ", ".join(self._key)
         marks = ", ".join("?" * (len(key) + 2))
         statement = f"INSERT INTO {self._table} ({columns}, at, body) VALUES ({marks}) ON CONFLICT DO NOTHING"
-        return connection.execute(statement, (*key, self._now(), body)).rowcount == 1
+        return session.execute(statement, (*key, self._now(), body)).rowcount == 1
 
-    def _compare(self, connection: sqlite3.Connection, key: list[str], body: str) -> None:
+    def _compare(self, session: Session, key: list[str], body: str) -> None:
         """Refuse a record that differs from the one under its key."""
         condition = " AND ".join(f"{column} = ?" for column in self._key)
-        (stored,) = connection.execute(f"SELECT body FROM {self._table} WHERE {condition}", key).fetchone()
+        (stored,) = session.execute(f"SELECT body FROM {self._table} WHERE {condition}", key).fetchone()
         if stored != body:
             raise conflict(self._table, key, json.loads(stored), json.loads(body))
 

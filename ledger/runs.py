@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from .database import Database
+from .database import Database, Session
 from .digest import canonical_json
 from .errors import LedgerError, UnknownRun
 from .records import Run
@@ -33,23 +33,28 @@ class Runs:
         fields = asdict(run)
         del fields["id"], fields["status"]
         body = canonical_json(fields)
-        with self._database.write() as connection:
-            added = connection.execute(_ADD, (run.id, self._now(), body)).rowcount
-            if added:
-                connection.execute(_ADD_STATUS, (run.id, self._now(), run.status))
-            else:
-                (stored,) = connection.execute("SELECT body FROM runs WHERE id = ?", (run.id,)).fetchone()
-                if stored != body:
-                    raise conflict("runs", [run.id], json.loads(stored), json.loads(body))
+
+        def work(session: Session) -> None:
+            if session.execute(_ADD, (run.id, self._now(), body)).rowcount:
+                session.execute(_ADD_STATUS, (run.id, self._now(), run.status))
+                return
+            (stored,) = session.execute("SELECT body FROM runs WHERE id = ?", (run.id,)).fetchone()
+            if stored != body:
+                raise conflict("runs", [run.id], json.loads(stored), json.loads(body))
+
+        self._database.write(work)
 
     def finish(self, run: str, status: str) -> None:
         """Record how a run ended; the last word counts, and the earlier ones stay."""
-        with self._database.write() as connection:
-            last = connection.execute(_STATUS, (run,)).fetchone()
+
+        def work(session: Session) -> None:
+            last = session.execute(_STATUS, (run,)).fetchone()
             if last is None:
                 raise UnknownRun(f"there is no run {run}", field="run", got=run)
             if last[0] != status:
-                connection.execute(_ADD_STATUS, (run, self._now(), status))
+                session.execute(_ADD_STATUS, (run, self._now(), status))
+
+        self._database.write(work)
 
     def require(self, run: str) -> None:
         """Raise `UnknownRun` unless a run with exactly this id was started."""

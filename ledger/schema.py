@@ -1,10 +1,11 @@
-"""The tables. Every one is append-only: triggers refuse an update or a deletion, whoever asks, and a row stays first.
+"""The tables, in words that each database has its own for.
 
-`INSERT OR REPLACE` deletes without asking the trigger of deletions, unless the connection says otherwise; so a further row
-under a key that is taken is passed over, as by `ON CONFLICT DO NOTHING`.
+Every one is append-only: triggers refuse an update or a deletion, whoever asks, and a row stays first.
 """
 
 from __future__ import annotations
+
+from dataclasses import asdict, dataclass
 
 VERSION = 3
 """2 added what becomes of library factors: `standings`, `sightings`, `watches`; 3 that no row is replaced from outside.
@@ -25,54 +26,64 @@ REGISTERS: dict[str, tuple[str, ...]] = {
     "sightings": ("factor_id", "day"),
 }
 
+
+@dataclass(frozen=True)
+class Words:
+    """How a database calls a number that counts its rows, a whole number, and text that is ordered by its bytes."""
+
+    serial: str
+    integer: str
+    text: str
+
+
 _WINDOW = """
-    dataset   TEXT NOT NULL,
-    first_day TEXT NOT NULL,
-    last_day  TEXT NOT NULL,
-    names     TEXT NOT NULL REFERENCES name_lists (digest)"""
+    dataset   {text} NOT NULL,
+    first_day {text} NOT NULL,
+    last_day  {text} NOT NULL,
+    names     {text} NOT NULL REFERENCES name_lists (digest)"""
 
 _TABLES: dict[str, str] = {
-    "runs": "seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, at TEXT NOT NULL, body TEXT NOT NULL",
+    "runs": "seq {serial}, id {text} NOT NULL UNIQUE, at {text} NOT NULL, body {text} NOT NULL",
     "statuses": """
-    seq    INTEGER PRIMARY KEY,
-    run    TEXT NOT NULL REFERENCES runs (id),
-    at     TEXT NOT NULL,
-    status TEXT NOT NULL""",
-    "name_lists": "digest TEXT PRIMARY KEY, body TEXT NOT NULL",
+    seq    {serial},
+    run    {text} NOT NULL REFERENCES runs (id),
+    at     {text} NOT NULL,
+    status {text} NOT NULL""",
+    "name_lists": "digest {text} PRIMARY KEY, body {text} NOT NULL",
     "trials": f"""
-    id      INTEGER PRIMARY KEY,
-    number  INTEGER NOT NULL CHECK (number > 0),
-    prior   INTEGER NOT NULL CHECK (prior >= 0),
-    run     TEXT NOT NULL REFERENCES runs (id),
-    subject TEXT NOT NULL,
-    question TEXT NOT NULL,{_WINDOW},
-    at      TEXT NOT NULL,
+    id      {{serial}},
+    number  {{integer}} NOT NULL CHECK (number > 0),
+    prior   {{integer}} NOT NULL CHECK (prior >= 0),
+    run     {{text}} NOT NULL REFERENCES runs (id),
+    subject {{text}} NOT NULL,
+    question {{text}} NOT NULL,{_WINDOW},
+    at      {{text}} NOT NULL,
     UNIQUE (subject, question, dataset, first_day, last_day, names)""",
     "outcomes": """
-    trial INTEGER PRIMARY KEY REFERENCES trials (id),
-    at    TEXT NOT NULL,
-    body  TEXT NOT NULL""",
+    trial {integer} PRIMARY KEY REFERENCES trials (id),
+    at    {text} NOT NULL,
+    body  {text} NOT NULL""",
     "openings": f"""
-    id     INTEGER PRIMARY KEY,
-    number INTEGER NOT NULL CHECK (number > 0),
-    run    TEXT NOT NULL REFERENCES runs (id),{_WINDOW},
-    reason TEXT NOT NULL,
-    at     TEXT NOT NULL,
+    id     {{serial}},
+    number {{integer}} NOT NULL CHECK (number > 0),
+    run    {{text}} NOT NULL REFERENCES runs (id),{_WINDOW},
+    reason {{text}} NOT NULL,
+    at     {{text}} NOT NULL,
     UNIQUE (run, dataset, first_day, last_day, names)""",
     "boundaries": f"""
-    id   INTEGER PRIMARY KEY,{_WINDOW},
-    body TEXT NOT NULL,
-    at   TEXT NOT NULL""",
+    id   {{serial}},{_WINDOW},
+    body {{text}} NOT NULL,
+    at   {{text}} NOT NULL""",
     "watches": f"""
-    id      INTEGER PRIMARY KEY,
-    subject TEXT NOT NULL,{_WINDOW},
-    at      TEXT NOT NULL,
-    body    TEXT NOT NULL""",
+    id      {{serial}},
+    subject {{text}} NOT NULL,{_WINDOW},
+    at      {{text}} NOT NULL,
+    body    {{text}} NOT NULL""",
 }
 
 
 _LOOKED_AT = ("dataset", "first_day", "last_day", "names")
-_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
+KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "runs": (("seq",), ("id",)),
     "statuses": (("seq",),),
     "name_lists": (("digest",),),
@@ -83,39 +94,17 @@ _KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "watches": (("id",),),
     **{name: (("seq",), key) for name, key in REGISTERS.items()},
 }
-"""What no two rows of a table share."""
+"""What no two rows of a table share; the first is the key."""
 
 
-def _register(name: str, key: tuple[str, ...]) -> str:
-    """Return the statement that makes a register."""
+def tables(words: Words) -> dict[str, str]:
+    """Return the columns of every table, in an order in which they can be made."""
+    templates = _TABLES | {name: _register(key) for name, key in REGISTERS.items()}
+    return {name: columns.format(**asdict(words)) for name, columns in templates.items()}
+
+
+def _register(key: tuple[str, ...]) -> str:
+    """Return the columns of a register."""
     foreign = " REFERENCES runs (id)"
-    columns = [f"{column} TEXT NOT NULL{foreign if column == 'run' else ''}" for column in key]
-    return (
-        f"CREATE TABLE IF NOT EXISTS {name} (seq INTEGER PRIMARY KEY, {', '.join(columns)}, "
-        f"at TEXT NOT NULL, body TEXT NOT NULL, UNIQUE ({', '.join(key)})) STRICT"
-    )
-
-
-def _guard(table: str, deed: str) -> str:
-    """Return the trigger that refuses to change what a table holds."""
-    return (
-        f"CREATE TRIGGER IF NOT EXISTS {table}_no_{deed.lower()} BEFORE {deed} ON {table} "
-        f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
-    )
-
-
-def _stays(table: str) -> str:
-    """Return the trigger that lets the first row under a key stay."""
-    taken = [" AND ".join(f"{column} = NEW.{column}" for column in key) for key in _KEYS[table]]
-    held = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {each})" for each in taken)
-    return f"CREATE TRIGGER IF NOT EXISTS {table}_stays BEFORE INSERT ON {table} WHEN {held} BEGIN SELECT RAISE(IGNORE); END"
-
-
-def statements() -> list[str]:
-    """Return what makes an empty store; each statement may be run again."""
-    tables = [f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT" for name, columns in _TABLES.items()]
-    registers = [_register(name, key) for name, key in REGISTERS.items()]
-    guards = [_guard(table, deed) for table in (*_TABLES, *REGISTERS) for deed in ("UPDATE", "DELETE")]
-    guards += [_stays(table) for table in (*_TABLES, *REGISTERS)]
-    index = "CREATE INDEX IF NOT EXISTS calls_by_key ON calls (key)"
-    return [*tables, *registers, index, *guards, f"PRAGMA user_version = {VERSION}"]
+    columns = ", ".join(f"{column} {{text}} NOT NULL{foreign if column == 'run' else ''}" for column in key)
+    return f"seq {{serial}}, {columns}, at {{text}} NOT NULL, body {{text}} NOT NULL, UNIQUE ({', '.join(key)})"

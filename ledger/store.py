@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .database import Database, explained
+from .database import Database
 from .library import Library
 from .locks import held
 from .objects import Objects
@@ -28,8 +28,10 @@ from .records import (
     VerdictRow,
     WindowKey,
 )
+from .refusal import explained
 from .register import Register
 from .runs import Runs, check_name
+from .sqlite import SqliteDatabase
 from .trials import Looks
 
 
@@ -68,7 +70,7 @@ class Ledger:
             workspace.mkdir(parents=True, exist_ok=True)
             for folder in ("objects", "runs"):
                 (workspace / folder).mkdir(exist_ok=True)
-        return cls(workspace, Database(workspace / "ledger.sqlite"), lambda: clock().isoformat())
+        return cls(workspace, SqliteDatabase(workspace / "ledger.sqlite"), lambda: clock().isoformat())
 
     def __enter__(self) -> Self:
         """Return the ledger."""

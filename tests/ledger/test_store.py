@@ -21,7 +21,7 @@ from alphaloom.ledger import (
     UnknownRun,
     VerdictRow,
 )
-from alphaloom.ledger.schema import _TABLES, REGISTERS
+from alphaloom.ledger.schema import KEYS
 
 ATTEMPT = Attempt("one", "k1", "h1", "rank(close)", None, "parse", "no such operator")
 SCORED = Evaluation("one", "f1", "rank(close)", "h1", {"rank_ic": 0.0125, "decay": {"1": 0.1}}, None)
@@ -111,7 +111,7 @@ def test_a_number_that_is_none_reaches_no_record(ledger: Ledger) -> None:
     assert ledger.evaluations("one") == []
 
 
-@pytest.mark.parametrize("table", [*_TABLES, *REGISTERS])
+@pytest.mark.parametrize("table", KEYS)
 @pytest.mark.parametrize("deed", ["UPDATE {} SET rowid = rowid", "DELETE FROM {}"])
 def test_no_table_can_be_changed_even_from_outside(ledger: Ledger, table: str, deed: str) -> None:
     fill(ledger)
@@ -123,7 +123,7 @@ def test_no_table_can_be_changed_even_from_outside(ledger: Ledger, table: str, d
     outside.close()
 
 
-@pytest.mark.parametrize("table", [*_TABLES, *REGISTERS])
+@pytest.mark.parametrize("table", KEYS)
 def test_no_row_can_be_replaced_from_outside(ledger: Ledger, table: str) -> None:
     """A replacement deletes what it meets and asks no trigger of deletions."""
     fill(ledger)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError
-from alphaloom.ledger.database import refusal
+from alphaloom.ledger.refusal import refusal
+from alphaloom.ledger.sqlite import SqliteDatabase
 
 ROOT = Path(__file__).resolve().parents[2] / ".root"
 
@@ -138,7 +139,9 @@ def test_a_disk_that_fills_up_loses_nothing_that_was_kept(tmp_path: Path) -> Non
 
 
 def test_a_failed_commit_is_rolled_back_and_the_ledger_goes_on(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = ledger._database._connection
+    database = ledger._database
+    assert isinstance(database, SqliteDatabase)
+    real = database._connection
 
     class Full:
         def execute(self, statement: str, *values: Any) -> object:
@@ -148,7 +151,7 @@ def test_a_failed_commit_is_rolled_back_and_the_ledger_goes_on(ledger: Ledger, m
 
     attempt = Attempt("one", "k", "h", "t", None, "parse", "")
     with monkeypatch.context() as patched:
-        patched.setattr(ledger._database, "_connection", Full())
+        patched.setattr(database, "_connection", Full())
         with pytest.raises(WorkspaceError, match="no space is left"):
             ledger.record_attempt(attempt)
     assert ledger.attempts("one") == []

@@ -13,8 +13,8 @@ import pytest
 
 from alphaloom.evidence import Evaluator
 from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
-from alphaloom.ledger.database import refusal
 from alphaloom.ledger.errors import DamagedObject
+from alphaloom.ledger.refusal import refusal
 from alphaloom.mcp_servers import SERVERS, Session, build_server, open_sessions
 from alphaloom.mcp_servers.errors import ToolError
 
