@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import review
 from .asking import Question, answer
 from .factor import HYPOTHESIS
 from .marks import Mark, Work, finite
@@ -20,7 +21,8 @@ async def criticise(desk: Desk, work: Work) -> Json:
     key = f"{work.branch}/s{work.step}"
 
     async def ask() -> Json:
-        return await answer(desk, Question("eval", "critique", key, Critique, _context(desk, work)))
+        more = review.prompts(desk, work.round_key)
+        return await answer(desk, Question("eval", "critique", key, Critique, _context(desk, work), more))
 
     return await desk.once("critique", key, ask)
 
@@ -41,10 +43,12 @@ def measured(desk: Desk, mark: Mark) -> Json:
 
 def _context(desk: Desk, work: Work) -> Json:
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
+    reviews = review.shown(desk, review.number_of(work.round_key))
     return {
         "task": "critique",
         "market": {"horizon_days": desk.horizon_days},
         "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS},
         "factors": [measured(desk, mark) for mark in work.best[:SHOWN]],
+        **({"record": reviews} if reviews else {}),
         "request": {"step": work.step, "remaining": desk.config.steps - work.step},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import review
 from .asking import Question, answer
 from .idea import language
 from .marks import Mark, Work, finite
@@ -22,7 +23,7 @@ async def propose(desk: Desk, work: Work) -> Json:
     async def ask() -> Json:
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
-        more = ("python",) if desk.config.python else ()
+        more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
         reply = await answer(desk, Question("factor", intent, key, Candidates, context, more))
         proposed = reply.pop("candidates", [])[: work.count]
         return {**reply, "items": [{"key": k, **c} for k, c in zip(work.attempts(), proposed, strict=False)]}
@@ -76,6 +77,7 @@ def _context(desk: Desk, work: Work) -> Json:
             "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
             "cited": _cited(memory, hypothesis),
             "tried": _tried(desk, memory, hypothesis, work),
+            **review.shown(desk, review.number_of(work.round_key)),
         },
         "branch": {
             "parents": [figures(desk, mark) for mark in work.best],

@@ -10,6 +10,7 @@ from .critic import TOOLS
 from .idea import language
 from .marks import Mark, finite
 from .protocols import Desk, Json
+from .review import is_asked
 from .structure import overlap
 
 ALIKE = 0.7
@@ -119,7 +120,10 @@ def direction(desk: Desk, mark: Mark) -> int:
 
 
 def likeness(desk: Desk) -> Alike:
-    """Return the test that two scored formulas say nearly the same: by structure, or by how they did year by year."""
+    """Return the test that two scored formulas say nearly the same: by structure, or by how they did year by year.
+
+    A factor that a person wants changed stands in no other's way.
+    """
     spoken = language(desk.journal.read("recall", "r01") or {})
     fields, groups = tuple(spoken["fields"]), tuple(spoken["groups"])
 
@@ -127,6 +131,8 @@ def likeness(desk: Desk) -> Alike:
         return desk.journal.read("score", mark.key) or {}
 
     def alike(one: Mark, other: Mark) -> bool:
+        if is_asked(desk, other.id):
+            return False
         mine, theirs = scored(one), scored(other)
         if profiles_match(mine.get("sheet", {}), theirs.get("sheet", {})):
             return True

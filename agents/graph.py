@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from . import critic, factor, gate, idea
+from . import critic, factor, gate, idea, review
 from .marks import Mark, Work, finite, ranked
 from .protocols import Desk, Json
 
@@ -52,6 +52,9 @@ class State(TypedDict, total=False):
     sent: Marks
     ended: str
     finished: bool
+    proposed: int
+    waiting: list[str]
+    asked: list[str]
 
 
 START_STATE: State = {
@@ -66,6 +69,9 @@ START_STATE: State = {
     "sent": [],
     "ended": "",
     "finished": False,
+    "proposed": 0,
+    "waiting": [],
+    "asked": [],
 }
 
 
@@ -78,22 +84,35 @@ def quotas(branches: list[str], left: int, per_branch: int) -> dict[str, int]:
 
 
 async def idea_node(desk: Desk, state: State) -> State:
-    """Begin a round: recall, propose hypotheses, fix every branch's quota."""
-    number = state["round"] + 1
-    left = int((await gate.budget(desk, f"r{number:02d}/start"))["evaluations_left"])
+    """Begin a round: recall, take up what a person sent back, propose hypotheses, fix every branch's quota."""
+    number, ended = state["round"] + 1, desk.ended()
+    left = 0 if ended else int((await gate.budget(desk, f"r{number:02d}/start"))["evaluations_left"])
     per_branch = desk.config.candidates * (desk.config.steps + 1)
-    count = max(1, min(desk.config.hypotheses, -(-left // per_branch))) if left > 0 else 0
-    branches, ended = await idea.propose(desk, number, count) if count else ([], "")
-    desk.progress("round", {"round": number, "hypotheses": len(branches), "evaluations_left": left})
+    most = max(1, min(desk.config.hypotheses, -(-left // per_branch))) if left > 0 else 0
+    asked = review.branches(desk, state.get("asked", []), f"r{number:02d}", most)
+    known, proposed = marked([*state["sent"], *state["elite"]]), state.get("proposed", 0)
+    best = {branch: freeze(review.parents(desk, state.get("asked", []), known, old)) for branch, old in asked.items()}
+    count = min(most - len(asked), fresh(desk, proposed)) if number <= desk.config.rounds else 0
+    branches, spent = await idea.propose(desk, number, count) if asked or count > 0 else ([], "")
+    total = len(asked) + len(branches)
+    desk.progress("round", {"round": number, "hypotheses": total, "evaluations_left": left})
     return {
         "round": number,
         "step": 0,
         "attempt": 0,
-        "quota": quotas(branches, left, per_branch),
-        "best": {},
+        "quota": quotas([*asked, *branches], left, per_branch),
+        "best": best,
         "refused": {},
-        "ended": ended,
+        "ended": ended or spent,
+        "proposed": proposed + len(branches),
+        "asked": [],
     }
+
+
+def fresh(desk: Desk, proposed: int) -> int:
+    """Return how many new hypotheses the budget still allows in a round."""
+    most = desk.config.hypotheses if desk.most_hypotheses is None else desk.most_hypotheses - proposed
+    return max(0, min(desk.config.hypotheses, most))
 
 
 async def factor_node(desk: Desk, work: Json) -> State:
@@ -105,7 +124,7 @@ async def factor_node(desk: Desk, work: Json) -> State:
 
 async def score_node(desk: Desk, state: State) -> State:
     """Score what the branches proposed, in the order of their keys."""
-    quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"]
+    quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"] or desk.ended()
     refused: dict[str, list[str]] = {}
     for branch in sorted(quota):
         key = f"{branch}/s{state['step']}/a{state['attempt']}"
@@ -140,7 +159,7 @@ async def critique_node(desk: Desk, work: Json) -> State:
 
 async def turn_node(desk: Desk, state: State) -> State:
     """Go on to the next step with the branches worth it."""
-    quota, ended = {}, state["ended"]
+    quota, ended = {}, state["ended"] or desk.ended()
     for branch, left in state["quota"].items():
         key = f"{branch}/s{state['step']}"
         kept = state["results"].get(f"{key}/critique", 0)
@@ -153,12 +172,31 @@ async def gate_node(desk: Desk, state: State) -> State:
     """Send the round's best to the gate; at the close also the set."""
     key = f"r{state['round']:02d}/gate"
     left = await gate.budget(desk, key)
-    sent = marked(state["sent"])
-    closing = bool(state["round"] >= desk.config.rounds or left["evaluations_left"] <= 0 or state["ended"])
+    sent, ended = marked(state["sent"]), state["ended"] or hypotheses_ended(desk, state)
+    closing = bool(state["round"] >= desk.config.rounds or left["evaluations_left"] <= 0 or ended)
     purse = allowance(desk, state, left, closing)
     chosen = await gate.spend(desk, marked(state["elite"]), sent, purse, key)
+    waiting = review.waiting(desk, key, gate.TURNS)
     desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in chosen], "closing": closing})
-    return {"sent": freeze([*sent, *chosen]), "finished": closing}
+    return {"sent": freeze([*sent, *chosen]), "finished": closing, "ended": ended, "waiting": waiting}
+
+
+def hypotheses_ended(desk: Desk, state: State) -> str:
+    """Name the budget of hypotheses where it ends the search before its rounds do."""
+    most = desk.most_hypotheses
+    if most is None or state.get("proposed", 0) < most or state["round"] >= desk.config.rounds:
+        return ""
+    return (
+        f"budget.hypotheses: all {most:,} hypotheses were proposed in {state['round']} of {desk.config.rounds} rounds"
+    )
+
+
+async def review_node(desk: Desk, state: State) -> State:
+    """Take up what a person decided; what is to be changed gets one more round, while there is a budget for it."""
+    asked = review.take(desk, state["waiting"], state["round"] + 1)
+    left = await gate.budget(desk, f"r{state['round']:02d}/review")
+    goes_on = bool(asked and left["evaluations_left"] > 0 and left["trials_left"] > 0 and not state["ended"])
+    return {"waiting": [], "asked": asked, "finished": state["finished"] and not goes_on}
 
 
 def allowance(desk: Desk, state: State, left: Json, closing: bool) -> gate.Purse:
@@ -167,11 +205,11 @@ def allowance(desk: Desk, state: State, left: Json, closing: bool) -> gate.Purse
     trials_left = int(left["trials_left"])
     spent = int((desk.journal.read("budget", "r01/start") or left)["trials_left"]) - trials_left
     with_set = config.set_size >= 2
-    rounds = config.rounds if closing else state["round"]
+    rounds = max(config.rounds, state["round"]) if closing else state["round"]
     due = config.trials_per_round * rounds + (closing and with_set) - spent
     trials = max(0, min(due, trials_left - (with_set and not closing)))
     bar = config.min_search_t if closing else max(config.min_search_t, config.early_search_t)
-    return gate.Purse(trials, trials_left - trials, bar, closing)
+    return gate.Purse(trials, trials_left - trials, bar, closing and state["round"] <= config.rounds)
 
 
 def after_idea(desk: Desk, state: State) -> Any:
@@ -201,9 +239,11 @@ def after_turn(desk: Desk, state: State) -> Any:
 
 
 def after_gate(state: State) -> str:
-    """Begin the next round or end."""
+    """Hear a person on what waits; begin the next round or end."""
     from langgraph.graph import END
 
+    if state.get("waiting"):
+        return "review"
     return END if state["finished"] else "idea"
 
 
@@ -260,6 +300,7 @@ def build(desk: Desk) -> StateGraph[State]:
         "repair": repair_node,
         "turn": turn_node,
         "gate": gate_node,
+        "review": review_node,
     }.items():
         graph.add_node(name, partial(node, desk))
     for name, branch in {"factor": factor_node, "critique": critique_node}.items():
@@ -272,6 +313,7 @@ def build(desk: Desk) -> StateGraph[State]:
     graph.add_edge("critique", "turn")
     graph.add_conditional_edges("turn", partial(after_turn, desk), ["factor", "gate"])
     graph.add_conditional_edges("gate", after_gate)
+    graph.add_conditional_edges("review", after_gate)
     return graph
 
 
@@ -279,6 +321,7 @@ async def run_graph(desk: Desk, checkpoints: Path, thread_id: str, resume: bool 
     """Run a campaign's rounds to their end and return the last state.
 
     With `resume`, an interrupted thread goes on where its last checkpoint stands; a finished one returns its state.
+    One that halts returns the state in which it halted, not `finished`.
     """
     # Set before the import: langgraph reads them once. Plain data only in a checkpoint, and no tracing service is called.
     os.environ.update(LANGGRAPH_STRICT_MSGPACK="true", LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
@@ -295,7 +338,8 @@ async def run_graph(desk: Desk, checkpoints: Path, thread_id: str, resume: bool 
         started = await saver.aget_tuple(config) if resume else None
         if started is None:
             await saver.adelete_thread(thread_id)
-            await compiled.ainvoke(START_STATE, config, durability="sync")
-        elif (await compiled.aget_state(config)).next:
-            await compiled.ainvoke(None, config, durability="sync")
-        return cast("State", (await compiled.aget_state(config)).values)
+            await compiled.ainvoke(START_STATE, config, interrupt_after="*", durability="sync")
+        # One super-step at a time: between two of them everything is on the disk, so there a run may halt.
+        while (stands := await compiled.aget_state(config)).next and not desk.halted():
+            await compiled.ainvoke(None, config, interrupt_after="*", durability="sync")
+        return cast("State", stands.values)

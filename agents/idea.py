@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from . import review
 from .asking import Question, answer
 from .protocols import Desk, Json
 from .schemas import Ideas
@@ -53,10 +54,12 @@ async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str],
     """Return the keys of the round's new hypotheses, each kept in the journal, and why the budget ended, if it did."""
     key = f"r{round_number:02d}"
     memory = await recall(desk, key)
+    if count <= 0:  # a round that only takes up what a person sent back
+        return [], ""
     context = _context(desk, memory, round_number, count)
 
     async def ask() -> Json:
-        return await answer(desk, Question("idea", "hypotheses", key, Ideas, context))
+        return await answer(desk, Question("idea", "hypotheses", key, Ideas, context, review.prompts(desk, key)))
 
     reply = await desk.once("ideas", key, ask)
     kept = []
@@ -76,6 +79,7 @@ def _context(desk: Desk, memory: Json, round_number: int, count: int) -> Json:
             "factors": memory.get("factors", [])[:SHOWN],
             "hypotheses": memory.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
             "library": memory.get("library", []),
+            **review.shown(desk, round_number),
         },
         "request": {"count": count, "round": round_number} | ({"python": True} if desk.config.python else {}),
     }

@@ -78,11 +78,23 @@ def silent(_event: str, _figures: Json) -> None:
     """Show nothing."""
 
 
+def never() -> bool:
+    """Go on."""
+    return False
+
+
+def unended() -> str:
+    """Name nothing that ends the search from outside."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Desk:
     """All that the graph works with; the graph reaches for nothing else.
 
-    `horizon_days` is the main horizon of the evaluation, in trading days.
+    `horizon_days` is the main horizon of the evaluation, in trading days. `halted` is asked between super-steps: the graph
+    then leaves its state as it stands, to be gone on with later. `ended` names what ends the search from outside, such as
+    the clock; the graph then closes. `most_hypotheses` bounds the new hypotheses of the whole campaign.
     """
 
     asker: Asker
@@ -93,6 +105,9 @@ class Desk:
     config: AgentsConfig = field(default_factory=AgentsConfig)
     horizon_days: int = 5
     progress: Progress = silent
+    halted: Callable[[], bool] = never
+    ended: Callable[[], str] = unended
+    most_hypotheses: int | None = None
 
     def seed_for(self, key: str) -> int:
         """Return the seed of one piece of work: equal seed and key, equal number."""
