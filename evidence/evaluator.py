@@ -18,7 +18,6 @@ from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
 from ..ledger.records import Stage
 from ..market import Panel
 from .alignment import Claim, unlike_its_words
-from .archive import scored_claims
 from .case import Case, sum_of_ranks
 from .complexity import breaches, price
 from .computing import Computing
@@ -30,9 +29,10 @@ from .levels import Levels
 from .look import daily_sharpes
 from .originality import Catalogue, Holdings, Known, nearest, published
 from .profile import Profiler
-from .proposal import SET, Proposal, kept_name
+from .proposal import SET, Proposal, kept_name, plain
 from .redundancy import LibraryValues
 from .score import Scorer
+from .scores import Scores, Tried
 from .screening_seed import screening_seed
 from .settings import EvidenceSettings
 from .sheet import tidy
@@ -72,9 +72,9 @@ class Evaluator:
     turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @cached_property
-    def rows(self) -> dict[str, Evaluation]:
-        """Return the run's evaluations by factor id; a lock keeps other processes from adding to them."""
-        return {row.factor_id: row for row in self.ledger.evaluations(self.run)}
+    def rows(self) -> Scores:
+        """Return the run's evaluations by factor id."""
+        return Scores(self.ledger, self.run)
 
     @property
     def panel(self) -> Panel:
@@ -113,8 +113,8 @@ class Evaluator:
     # What is left, and what is known.
 
     def evaluations_spent(self) -> int:
-        """Count the single factors scored so far; a set is scored at the close, outside the budget."""
-        return sum(1 for row in self.rows.values() if not row.hypothesis.startswith(SET))
+        """Count the single factors scored so far; a set is outside the budget."""
+        return self.rows.singles
 
     def evaluations_left(self) -> int:
         """Count the evaluations that the budget still allows."""
@@ -206,14 +206,14 @@ class Evaluator:
         try:
             refusal = self._refusal(expression, proposal.claim)
             if refusal:
-                return self._refuse(proposal, refusal[0], [_plain(text) for text in refusal[1]], expression.id)
+                return self._refuse(proposal, refusal[0], [plain(text) for text in refusal[1]], expression.id)
             row = self._evaluate(expression, proposal.claim.id)
         except PythonRefused as error:
-            return self._refuse(proposal, error.stage, [_plain(error.message, error.hint)], expression.id)
+            return self._refuse(proposal, error.stage, [plain(error.message, error.hint)], expression.id)
         except FactorError as error:
-            return self._refuse(proposal, "parse", [_plain(error.message, error.hint)], expression.id)
+            return self._refuse(proposal, "parse", [plain(error.message, error.hint)], expression.id)
         if row is None:
-            return {"ok": False, "stage": "budget", "errors": [_plain("the campaign's evaluations are used up")]}
+            return {"ok": False, "stage": "budget", "errors": [plain("the campaign's evaluations are used up")]}
         self._attempt(proposal, expression.id, "scored", "")
         return {"ok": True, **self._facts(row)}
 
@@ -254,7 +254,7 @@ class Evaluator:
         """Score a factor on search and write it down; a set is scored even when the budget for single ones is spent."""
         row = Evaluation(self.run, expression.id, expression.text, hypothesis, self._measure(expression))
         self.ledger.record_evaluation(row)
-        self.rows[expression.id] = row
+        self.rows.add(row)
         return row
 
     def _measure(self, expression: Expression) -> dict[str, Any]:
@@ -287,7 +287,7 @@ class Evaluator:
         self.searched.screen(expression)
         values = self.values(expression)
         sheet = self._measure(expression) | Profiler(self.scorer, self.windows.search).profile(values)
-        doubts = [*sheet["warnings"], *(_doubt(weakness) for weakness in sheet["weaknesses"])]
+        doubts = [*sheet["warnings"], *({k: str(each[k]) for k in ("code", "message")} for each in sheet["weaknesses"])]
         level = self.levels.objection(expression)
         if level:
             doubts.append({"code": "adjusted_level", "message": level})
@@ -305,9 +305,14 @@ class Evaluator:
 
     # Judging on selection.
 
+    @cached_property
+    def tried(self) -> Tried:
+        """Return what the run has proposed."""
+        return Tried(self.ledger, self.run)
+
     def claims(self) -> dict[str, Claim]:
-        """Return each scored factor's claim: that of the attempt with the smallest key, whatever came first in time."""
-        return scored_claims(self.ledger, self.run)
+        """Return each scored factor's claim."""
+        return self.tried.claims()
 
     def submit(self, ids: Sequence[str]) -> list[Verdict]:
         """Put scored factors before the gate, in the order given; each that reaches statistics is a trial.
@@ -357,7 +362,7 @@ class Evaluator:
 
     def _case(self, factor_id: str) -> Case:
         row = self.rows.get(factor_id)
-        claim = self.claims().get(factor_id)
+        claim = self.tried.claim(factor_id)
         if row is None or claim is None:
             raise UnknownFactor(
                 f"No factor {factor_id!r} was scored in this campaign.",
@@ -380,7 +385,7 @@ class Evaluator:
         return verdict
 
     def _around(self, batch: Sequence[Known]) -> Surroundings:
-        ratios = daily_sharpes([self.rows[name].sheet for name in sorted(self.rows)])
+        ratios = daily_sharpes(self.rows.lines[name]._asdict() for name in sorted(self.rows))
         return Surroundings(self.known().with_batch(batch), self.library_values, ratios, self.trials_left())
 
     def _keep(self, case: Case) -> None:
@@ -390,11 +395,3 @@ class Evaluator:
         self.ledger.add_to_library(LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet))
         self._holdings.show(self.library())
         self.library_values.show(self.compared())
-
-
-def _plain(message: str, hint: str = "") -> dict[str, Any]:
-    return {"message": message, "hint": hint, "at": None}
-
-
-def _doubt(weakness: dict[str, Any]) -> dict[str, str]:
-    return {"code": str(weakness["code"]), "message": str(weakness["message"])}

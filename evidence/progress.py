@@ -54,15 +54,14 @@ class Meter:
         """Return the progress now."""
         evaluator = self.evaluator
         words = Counter(row.verdict for row in evaluator.ledger.verdicts(evaluator.run))
-        attempts = evaluator.ledger.attempts(evaluator.run)
-        known = [abs(row.sheet["t"]) for row in evaluator.rows.values() if row.sheet["t"] is not None]
+        tried = evaluator.tried.refresh()
         elapsed = self.seconds() - self.start
         return Progress(
             phase=phase,
             round=at_round,
             rounds=self.rounds,
-            hypotheses=len({attempt.hypothesis for attempt in attempts}),
-            attempts=len(attempts),
+            hypotheses=len(tried.hypotheses),
+            attempts=tried.attempts,
             evaluations=evaluator.evaluations_spent(),
             evaluations_budget=evaluator.budget.evaluations,
             trials=evaluator.trials_spent(),
@@ -70,7 +69,7 @@ class Meter:
             watched=words["watchlist"],
             rejected=words["rejected"],
             usd=self.usd(),
-            best_search_t=max(known, default=None),
+            best_search_t=evaluator.rows.best_t,
             message=message,
             elapsed_s=elapsed,
             remaining_s=self._remaining(elapsed),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..ledger import Ledger, canonical_json
 from .alignment import Claim
@@ -55,3 +56,8 @@ def kept_name(name: str) -> EvidenceError:
         got=name[:LONGEST],
         allowed=f"an id that does not begin with {SET!r}",
     )
+
+
+def plain(message: str, hint: str = "") -> dict[str, Any]:
+    """Return an error of a proposal that has no place in its text."""
+    return {"message": message, "hint": hint, "at": None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..factors import OPERATORS
@@ -17,11 +17,11 @@ def recall_facts(evaluator: Evaluator, limit: int) -> dict[str, Any]:
     """
     words = {row.factor_id: row.verdict for row in evaluator.ledger.verdicts(evaluator.run)}
     claims = evaluator.claims()
-    factors = [_factor(evaluator, name, claims[name], words) for name in sorted(evaluator.rows) if name in claims]
-    factors.sort(key=lambda row: (-(row["merit"] or 0.0), row["id"]))
+    lines = evaluator.rows.lines
+    ranked = sorted((name for name in lines if name in claims), key=lambda name: (-(lines[name].merit or 0.0), name))
     return {
-        "factors": factors[:limit],
-        "hypotheses": _hypotheses(claims.values(), factors),
+        "factors": [_factor(evaluator, name, claims[name], words) for name in ranked[:limit]],
+        "hypotheses": _hypotheses(evaluator, claims, ranked, words),
         "library": [{"id": row.factor_id, "text": row.canonical} for row in evaluator.library()],
         "operators": [_operator(name) for name in sorted(OPERATORS)],
         "fields": sorted(evaluator.panel.fields),
@@ -46,18 +46,20 @@ def _factor(evaluator: Evaluator, name: str, claim: Claim, words: Mapping[str, s
     }
 
 
-def _hypotheses(claims: Any, factors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    best: dict[str, dict[str, Any]] = {}
-    for row in factors:
-        best.setdefault(row["hypothesis"], row)
-    said = {claim.id: claim for claim in claims}
+def _hypotheses(
+    evaluator: Evaluator, claims: Mapping[str, Claim], ranked: Sequence[str], words: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    best: dict[str, str] = {}
+    for name in ranked:
+        best.setdefault(claims[name].id, name)
+    said = {claim.id: claim for claim in claims.values()}
     return [
         {
             "id": name,
             "mechanism": said[name].mechanism,
             "statement": said[name].statement,
-            "best_t": best[name]["t"],
-            "outcome": best[name]["outcome"],
+            "best_t": evaluator.rows.lines[best[name]].t,
+            "outcome": words.get(best[name], "scored"),
         }
         for name in sorted(said)
     ]

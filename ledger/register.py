@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +13,8 @@ from .errors import LedgerConflict
 from .schema import REGISTERS
 
 R = TypeVar("R")
+CHUNK = 256
+"""Rows that are read at once."""
 
 
 class Register(Generic[R]):
@@ -64,6 +66,18 @@ class Register(Generic[R]):
         columns = ", ".join(self._key)
         query = f"SELECT {columns}, body FROM {self._table} WHERE {condition} ORDER BY {order or columns}"
         return [self._read(row) for row in self._database.rows(query, values)]
+
+    def since(self, after: int, run: str) -> Iterator[tuple[int, R]]:
+        """Yield a run's records after a place in the order of arrival, each with its own place, some at a time."""
+        columns = ", ".join(self._key)
+        # The order of arrival is the table's own; the index of the run would have all of its rows sorted each time.
+        query = (
+            f"SELECT seq, {columns}, body FROM {self._table} WHERE seq > ? AND run || '' = ? ORDER BY seq LIMIT {CHUNK}"
+        )
+        while found := self._database.rows(query, (after, run)):
+            for seq, *row in found:
+                yield seq, self._read(tuple(row))
+            after = found[-1][0]
 
     def _insert(self, session: Session, key: list[str], body: str) -> bool:
         """Insert a row if its key is free."""

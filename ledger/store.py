@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -157,6 +157,10 @@ class Ledger:
         """Return the attempts of a run, by key."""
         return self._attempts.find("run = ?", run)
 
+    def attempts_since(self, run: str, place: int = 0) -> Iterator[tuple[int, Attempt]]:
+        """Yield the attempts of a run in the order of arrival, those after a place in it, each with its own place."""
+        return self._attempts.since(place, run)
+
     def record_evaluation(self, evaluation: Evaluation) -> bool:
         """Record a factor's score on the search window."""
         return self._evaluations.add(evaluation)
@@ -168,6 +172,10 @@ class Ledger:
     def evaluations(self, run: str) -> list[Evaluation]:
         """Return the evaluations of a run, by factor."""
         return self._evaluations.find("run = ?", run)
+
+    def evaluations_since(self, run: str, place: int = 0) -> Iterator[tuple[int, Evaluation]]:
+        """Yield the evaluations of a run in the order of arrival, as `attempts_since` does."""
+        return self._evaluations.since(place, run)
 
     def record_verdict(self, verdict: VerdictRow) -> bool:
         """Record what the gate decided."""
