@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .agents import AgentsConfig, Desk, Models, Toolset, run_graph
+from .agents import AgentsConfig, Desk, Models, Steer, Toolset, run_graph
 from .agents.interruption import quietly_interrupted
-from .agents.offline import DESCRIPTION, NAME, researcher
+from .agents.offline import DESCRIPTION, NAME, researcher, unheard
 from .evidence import (
     Bench,
     Budget,
@@ -30,6 +30,7 @@ from .evidence import (
     write_closing,
 )
 from .evidence.jail import Jail, SandboxSettings
+from .evidence.mandate import Mandate
 from .evidence.screening_seed import note_screening_seed
 from .evidence.settings import as_recorded
 from .factors import MarketSettings, warm_up
@@ -55,6 +56,7 @@ class Settings(BaseModel):
     name: str = Field(default="campaign", pattern=r"^[a-z0-9][a-z0-9-]{0,40}$", description="part of the run's id")
     seed: int = Field(default=7, ge=0, description="of every draw: the agents' and the synthetic market's")
     market: MarketSettings = MarketSettings()
+    steer: Steer = Steer()
     agents: AgentsConfig = AgentsConfig()
     models: Models = Models()
     evidence: EvidenceSettings = EvidenceSettings()
@@ -70,6 +72,10 @@ class Settings(BaseModel):
     def on(self, market: MarketSettings) -> Settings:
         """Return the settings with another market."""
         return self.model_copy(update={"market": market})
+
+    def beside(self, folder: Path) -> Settings:
+        """Return the settings with paths that start from a folder made absolute."""
+        return self.model_copy(update={"market": self.market.beside(folder), "steer": self.steer.beside(folder)})
 
 
 @dataclass(frozen=True)
@@ -100,9 +106,8 @@ class Campaign:
             Every mistake in the file at once.
         """
         seeded = [] if seed is None else [f"seed={seed}"]
-        settings = read_settings(Path(path), Settings, [*overrides, *seeded])
-        market = settings.market.beside(Path(path).parent).given(panel, sectors, as_of)
-        return cls(settings.on(market), Path(workspace or WORKSPACE))
+        settings = read_settings(Path(path), Settings, [*overrides, *seeded]).beside(Path(path).parent)
+        return cls(settings.on(settings.market.given(panel, sectors, as_of)), Path(workspace or WORKSPACE))
 
     def contained(self, executor: str | None = None, backend: str | None = None) -> Self:
         """Return the same campaign with its Python factors run elsewhere; None leaves what its settings say."""
@@ -132,11 +137,13 @@ class Campaign:
         with Ledger.open(self.workspace, clock=self.clock) as ledger, Jail(self.settings.sandbox) as jail:
             jail.ready(needed=self.settings.agents.python)
             self.recognise(ledger, panel)
+            python, steer = self.settings.agents.python, self.settings.steer
+            mandate = Mandate(steer.fields, steer.avoid).fit(panel)
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
             run = self.run_id or self._begin(ledger, panel, dataset)
             with ledger.lock(run):
                 warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
-                evaluator = bench.evaluator(run, self.settings.budget, python=self.settings.agents.python)
+                evaluator = bench.evaluator(run, self.settings.budget, python=python, mandate=mandate)
                 record = self._search(evaluator, show)
                 return self._finish(ledger, run, record)
 
@@ -167,6 +174,8 @@ class Campaign:
     def _search(self, evaluator: Evaluator, show: Show) -> dict[str, Any]:
         """Let the agents search, then close: combination, seal, book, risk gate; write what came of it."""
         evaluator.begin()
+        for said in self._unheard():
+            show(Progress("searching", message=said))
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
         meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
         try:
@@ -177,6 +186,8 @@ class Campaign:
         show(meter.read("closing", message="combination, book, risk gate, report"))
         dossier = Dossier(evaluator)
         record = dossier.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._researcher()}
+        record |= {"steer": self.settings.steer.record()}
+        record["warnings"] += [{"code": "steer", "message": said} for said in self._unheard()]
         record |= {"ended": ended or None, "spend": router.spend(evaluator.run).record(), "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
 
@@ -190,7 +201,8 @@ class Campaign:
         async with open_sessions({name: build(evaluator) for name, build in SERVERS.items()}) as sessions:
             tools, journal = Toolset(sessions), Journal(ledger, run)
             horizon = self.settings.evidence.horizon_days
-            desk = Desk(router, tools, journal, run, self.settings.seed, self.settings.agents, horizon, told)
+            config, steer = self.settings.agents, self.settings.steer
+            desk = Desk(router, tools, journal, run, self.settings.seed, config, horizon, told, steer)
             state = await run_graph(desk, ledger.run_folder(run) / "checkpoints.sqlite", run, resume=True)
         await router.close()
         return state["ended"]
@@ -224,3 +236,8 @@ class Campaign:
         """Say what proposed the factors: a heuristic is named as one."""
         names = sorted({model.model for model in self.settings.models.models.values()})
         return "; ".join(DESCRIPTION if name == NAME else name for name in names)
+
+    def _unheard(self) -> list[str]:
+        """Return what a person asked for that the offline researcher, where it proposes, knows nothing of."""
+        offline = any(model.model == NAME for model in self.settings.models.models.values())
+        return unheard(self.settings.steer.record()) if offline else []

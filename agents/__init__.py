@@ -6,6 +6,7 @@ from .graph import run_graph
 from .models import Models
 from .prompt import load_prompt
 from .protocols import Asker, Desk, Journal, Progress, ToolSession, Toolset
+from .steer import Steer
 
 __all__ = [
     "AgentError",
@@ -15,6 +16,7 @@ __all__ = [
     "Journal",
     "Models",
     "Progress",
+    "Steer",
     "ToolSession",
     "Toolset",
     "load_prompt",

@@ -33,3 +33,10 @@ class AgentsConfig(BaseModel):
         default=False, description="let agents write Python factors where the language cannot say the idea"
     )
     recall_limit: int = Field(default=100, ge=1, le=100, description="past factors that the agents are told of")
+    memory: bool = Field(
+        default=True, description="tell the agents what was tried before; false only to see what that is worth"
+    )
+    max_likeness: float = Field(
+        default=0.8, gt=0, le=1,
+        description="share of words from which two hypotheses of one direction, horizon and fields are one; 1: the same words",
+    )  # fmt: skip

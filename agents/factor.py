@@ -67,16 +67,18 @@ def figures(desk: Desk, mark: Mark) -> Json:
 def _context(desk: Desk, work: Work) -> Json:
     memory = desk.journal.read("recall", work.round_key) or {}
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
+    past = memory if desk.config.memory else {}
     return {
         "task": "repair" if work.refused else "factor",
         "language": language(memory),
         "market": {"horizon_days": desk.horizon_days},
+        **({"steer": desk.steer.record()} if desk.steer.record() else {}),
         "hypothesis": hypothesis,
         "record": {
             "library": memory.get("library", []),
             "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
-            "cited": _cited(memory, hypothesis),
-            "tried": _tried(desk, memory, hypothesis, work),
+            "cited": _cited(past, hypothesis),
+            "tried": _tried(desk, past, hypothesis, work),
             **review.shown(desk, review.number_of(work.round_key)),
         },
         "branch": {

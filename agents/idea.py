@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from . import review
 from .asking import Question, answer
+from .diversity import Sieve
 from .protocols import Desk, Json
 from .schemas import Ideas
 
@@ -13,7 +14,9 @@ TOOLS = ("factors.recall", "market.search_fields")
 
 SHOWN = 30
 SHOWN_HYPOTHESES = 100
+SHOWN_REFUSED = 10
 """Past factors and hypotheses that the Idea agent reads; more would push out what matters."""
+MOST_BRANCHES = 1_000
 
 
 async def recall(desk: Desk, round_key: str) -> Json:
@@ -51,35 +54,86 @@ def _operator(item: object) -> object:
 
 
 async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str], str]:
-    """Return the keys of the round's new hypotheses, each kept in the journal, and why the budget ended, if it did."""
+    """Return the keys of the round's new hypotheses, each kept in the journal, and why the budget ended, if it did.
+
+    What repeats an earlier hypothesis, or is not what the person asked for, gets no branch: the agent is told which, and
+    asked once more for as many.
+    """
     key = f"r{round_number:02d}"
     memory = await recall(desk, key)
     if count <= 0:  # a round that only takes up what a person sent back
         return [], ""
-    context = _context(desk, memory, round_number, count)
+    known, ended = _earlier(desk, round_number), ""
+    kept: list[Json] = []
+    refused: list[Json] = []
+    for attempt in (key, f"{key}/again"):
+        context = _context(desk, memory, round_number, count - len(kept), refused)
+        reply = await _asked(desk, attempt, context, review.prompts(desk, key))
+        fresh, more = _sieve(desk, memory).sort(reply.get("hypotheses", [])[: count - len(kept)], [*known, *kept])
+        kept, refused, ended = [*kept, *fresh], [*refused, *more], reply.get("ended", "")
+        if not more or ended:
+            break
+    if refused:
+        desk.journal.record("refused_ideas", key, {"items": refused})
+    return _keep(desk, key, kept), ended
+
+
+async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...]) -> Json:
+    """Return the Idea agent's reply, kept in the journal."""
 
     async def ask() -> Json:
-        return await answer(desk, Question("idea", "hypotheses", key, Ideas, context, review.prompts(desk, key)))
+        return await answer(desk, Question("idea", "hypotheses", key, Ideas, context, more))
 
-    reply = await desk.once("ideas", key, ask)
-    kept = []
-    for index, hypothesis in enumerate(reply.get("hypotheses", [])[:count]):
-        branch = f"{key}/h{index:02d}"
+    return await desk.once("ideas", key, ask)
+
+
+def _keep(desk: Desk, key: str, hypotheses: Sequence[Json]) -> list[str]:
+    """Give each hypothesis a branch of its own and return their keys."""
+    branches = [f"{key}/h{index:02d}" for index in range(len(hypotheses))]
+    for branch, hypothesis in zip(branches, hypotheses, strict=True):
         desk.journal.record("hypothesis", branch, {"id": branch, **hypothesis})
-        kept.append(branch)
-    return kept, reply.get("ended", "")
+    return branches
 
 
-def _context(desk: Desk, memory: Json, round_number: int, count: int) -> Json:
+def _sieve(desk: Desk, memory: Json) -> Sieve:
+    spoken = language(memory)
+    return Sieve(desk.steer, {*spoken["fields"], *spoken["groups"]}, desk.config.max_likeness)
+
+
+def _earlier(desk: Desk, round_number: int) -> list[Json]:
+    """Return all hypotheses of this run's earlier rounds, in their order."""
+    found = []
+    for number in range(1, round_number):
+        for index in range(MOST_BRANCHES):
+            hypothesis = desk.journal.read("hypothesis", f"r{number:02d}/h{index:02d}")
+            if hypothesis is None:
+                break
+            found.append(hypothesis)
+    return found
+
+
+def _refused_before(desk: Desk, round_number: int) -> list[Json]:
+    """Return what got no branch in the round before, so that it is not proposed again."""
+    kept = desk.journal.read("refused_ideas", f"r{round_number - 1:02d}") or {}
+    return list(kept.get("items", []))
+
+
+def _context(desk: Desk, memory: Json, round_number: int, count: int, refused: Sequence[Json]) -> Json:
+    """Return the context, what changes least first."""
+    steer = desk.steer.record()
+    remembered = memory if desk.config.memory else {}
+    told = [*_refused_before(desk, round_number), *refused][-SHOWN_REFUSED:]
     return {
         "task": "idea",
         "market": {"horizon_days": desk.horizon_days, "fields": memory.get("described") or memory.get("fields", [])},
         "language": language(memory),
+        **({"steer": steer} if steer else {}),
         "record": {
-            "factors": memory.get("factors", [])[:SHOWN],
-            "hypotheses": memory.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
+            "factors": remembered.get("factors", [])[:SHOWN],
+            "hypotheses": remembered.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
             "library": memory.get("library", []),
             **review.shown(desk, round_number),
+            **({"refused": told} if told else {}),
         },
         "request": {"count": count, "round": round_number} | ({"python": True} if desk.config.python else {}),
     }

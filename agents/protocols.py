@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ..router import Reply, Task
 from .config import AgentsConfig
 from .errors import ToolRefused
+from .steer import Steer
 
 Json = dict[str, Any]
 """One JSON object, as tools and the journal exchange them."""
@@ -108,6 +109,7 @@ class Desk:
     halted: Callable[[], bool] = never
     ended: Callable[[], str] = unended
     most_hypotheses: int | None = None
+    steer: Steer = field(default_factory=Steer)
 
     def seed_for(self, key: str) -> int:
         """Return the seed of one piece of work: equal seed and key, equal number."""

@@ -12,6 +12,7 @@ from .computing import Computing
 from .contained import FOLDER, Contained
 from .errors import TooFewDays, TooFewNames
 from .evaluator import Budget, Evaluator
+from .mandate import Mandate
 from .score import Scorer
 from .settings import EvidenceSettings
 from .windows import Windows, fix_windows
@@ -54,10 +55,11 @@ class Bench:
         contained = Contained(panel, runner, ledger.workspace / FOLDER if store else None) if runner else None
         return cls(Computing(Engine(panel), contained), scorer, windows, ledger)
 
-    def evaluator(self, run: str, budget: Budget, *, python: bool = True) -> Evaluator:
+    def evaluator(self, run: str, budget: Budget, *, python: bool = True, mandate: Mandate | None = None) -> Evaluator:
         """Return the evaluation service of one run; `python` says whether it scores Python factors."""
+        limits = (mandate or Mandate()).fit(self.scorer.panel)
         settings = self.scorer.settings
-        return Evaluator(self.engine, self.scorer, self.windows, self.ledger, settings, budget, run, python)
+        return Evaluator(self.engine, self.scorer, self.windows, self.ledger, settings, budget, run, python, limits)
 
 
 def _refuse_unprovable(days: int, horizon: int, lag: int) -> None:

@@ -17,9 +17,9 @@ from ..factors import Expression, FactorError, ParseError, explain, parse
 from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
 from ..ledger.records import Stage
 from ..market import Panel
-from .alignment import Claim, unlike_its_words
+from .alignment import Claim
 from .case import Case, sum_of_ranks
-from .complexity import breaches, price
+from .complexity import price
 from .computing import Computing
 from .entries import comparable, retired_for
 from .errors import EvidenceError, PythonRefused, UnknownFactor
@@ -27,10 +27,12 @@ from .gate import PAID, Gate, Surroundings, trials_spent
 from .incremental import Beside
 from .levels import Levels
 from .look import daily_sharpes
+from .mandate import Mandate
 from .originality import Catalogue, Holdings, Known, nearest, published
 from .profile import Profiler
 from .proposal import SET, Proposal, kept_name, plain
 from .redundancy import LibraryValues
+from .refusal import refusal
 from .score import Scorer
 from .scores import Scores, Tried
 from .screening_seed import screening_seed
@@ -69,6 +71,7 @@ class Evaluator:
     budget: Budget
     run: str
     python: bool = True
+    mandate: Mandate = field(default_factory=Mandate)
     turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @cached_property
@@ -204,9 +207,9 @@ class Evaluator:
             told = [{"message": each.message, "hint": each.hint, "at": each.at} for each in error.mistakes]
             return self._refuse(proposal, error.stage, told)
         try:
-            refusal = self._refusal(expression, proposal.claim)
-            if refusal:
-                return self._refuse(proposal, refusal[0], [plain(text) for text in refusal[1]], expression.id)
+            found = refusal(self, expression, proposal.claim)
+            if found:
+                return self._refuse(proposal, found[0], [plain(text) for text in found[1]], expression.id)
             row = self._evaluate(expression, proposal.claim.id)
         except PythonRefused as error:
             return self._refuse(proposal, error.stage, [plain(error.message, error.hint)], expression.id)
@@ -216,21 +219,6 @@ class Evaluator:
             return {"ok": False, "stage": "budget", "errors": [plain("the campaign's evaluations are used up")]}
         self._attempt(proposal, expression.id, "scored", "")
         return {"ok": True, **self._facts(row)}
-
-    def _refusal(self, expression: Expression, claim: Claim) -> tuple[Stage, list[str]] | None:
-        if expression.code and not self.python:
-            return "python", ["this campaign takes no Python factors (agents.python is false): write a formula"]
-        found = breaches(expression, self.settings.complexity)
-        if found:
-            return "complexity", found
-        level = self.levels.objection(expression)
-        if level:
-            return "causal", [level]
-        like = nearest(expression, self.known())
-        if like and like[0].ratio > self.settings.max_similarity:
-            return "originality", [f"nearly {like[0].known.name} ({like[0].known.where}): shares {like[0].shared}"]
-        words = unlike_its_words(expression, claim, self.settings)
-        return ("alignment", words) if words else None
 
     def _refuse(
         self, proposal: Proposal, stage: str, errors: list[dict[str, Any]], factor_id: str | None = None

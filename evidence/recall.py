@@ -24,7 +24,7 @@ def recall_facts(evaluator: Evaluator, limit: int) -> dict[str, Any]:
         "hypotheses": _hypotheses(evaluator, claims, ranked, words),
         "library": [{"id": row.factor_id, "text": row.canonical} for row in evaluator.library()],
         "operators": [_operator(name) for name in sorted(OPERATORS)],
-        "fields": sorted(evaluator.panel.fields),
+        "fields": list(evaluator.mandate.columns(evaluator.panel)),
         "groups": sorted(evaluator.panel.groups),
     }
 

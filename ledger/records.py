@@ -11,7 +11,17 @@ from typing import Any, Literal, TypeAlias
 
 JsonObject: TypeAlias = Mapping[str, Any]
 Stage: TypeAlias = Literal[
-    "parse", "types", "python", "causal", "complexity", "originality", "redundancy", "alignment", "duplicate", "scored"
+    "parse",
+    "types",
+    "python",
+    "mandate",
+    "causal",
+    "complexity",
+    "originality",
+    "redundancy",
+    "alignment",
+    "duplicate",
+    "scored",
 ]
 
 

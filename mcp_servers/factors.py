@@ -37,7 +37,7 @@ def factors_server(evaluator: Evaluator) -> MCPServer:
     @tool
     def check_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
         """Parse a formula: its id, canonical form, unit and warm-up, or everything that is wrong with it and where."""
-        return checked(text, fields=tuple(evaluator.panel.fields), dialect=dialect)
+        return _permitted(evaluator, checked(text, fields=tuple(evaluator.panel.fields), dialect=dialect))
 
     @server.tool(annotations=READ_ONLY)
     @tool
@@ -63,3 +63,13 @@ def factors_server(evaluator: Evaluator) -> MCPServer:
         return recall_facts(evaluator, limit)
 
     return server
+
+
+def _permitted(evaluator: Evaluator, found: dict[str, Any]) -> dict[str, Any]:
+    """Refuse also what reads a field that this campaign does not use."""
+    if not found["ok"]:
+        return found
+    read = evaluator.read(found["text"], found["dialect"]).fields
+    strange = evaluator.mandate.strange(read, evaluator.panel.groups)
+    errors = [{"at": None, "message": said, "hint": "", "stage": "mandate"} for said in strange]
+    return found | ({"ok": False, "errors": errors} if errors else {})

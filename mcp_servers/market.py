@@ -126,7 +126,8 @@ def _field(evaluator: Evaluator, text: str) -> str:
 
 def _fields(evaluator: Evaluator, query: str) -> list[dict[str, str]]:
     rows = [
-        {"name": name, "meaning": MEANINGS.get(name, "a column of the user's panel")} for name in evaluator.panel.fields
+        {"name": name, "meaning": MEANINGS.get(name, "a column of the user's panel")}
+        for name in evaluator.mandate.columns(evaluator.panel)
     ]
     word = query.strip().lower()
     return [

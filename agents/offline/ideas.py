@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..diversity import FACTOR
 from ..structure import overlap
 from .codes import codes_of
 from .mechanism import Mechanism, by_name, mechanisms
 from .reading import Context, Json
+from .steering import read_steering
+from .variants import variant
 
 EXPLOIT = (0.0, 0.6, 0.8)
 """Share of follow-ups by round, the last for all later ones."""
@@ -25,15 +28,22 @@ def propose_ideas(context: Context) -> Json:
     share = EXPLOIT[min(int(context.part("request").get("round", 1)) - 1, len(EXPLOIT) - 1)]
     follow = [_follow_up(context, row) for row in _worth_following(context, round(share * count))]
     fresh = [_fresh(context, mechanism) for mechanism in _untried(context, count - len(follow))]
-    return {"hypotheses": [*follow, *fresh][:count]}
+    steering = read_steering(context)
+    said = [each for each in [*follow, *fresh] if steering.permits(each["mechanism"], each["statement"])]
+    return {"hypotheses": said[:count]}
 
 
 def _worth_following(context: Context, count: int) -> list[Json]:
     """Return the best formulas on record, one per mechanism and unlike in structure; each try of one takes from it."""
+    steering, tries = read_steering(context), _tries(context)
     rows = [row for row in context.rows("record", "factors") if isinstance(row, dict)]
     strong = [row for row in rows if abs(float(row.get("t") or 0.0)) >= PROMISING_T]
-    tries = _tries(context)
-    worth = {row["id"]: abs(float(row["t"])) - TIRING * tries.get(_mechanism_of(context, row), 0) for row in strong}
+    of = {row["id"]: _mechanism_of(context, row) for row in strong}
+    strong = [row for row in strong if steering.permits(of[row["id"]]) and row["id"] not in _followed(context)]
+    worth = {
+        row["id"]: abs(float(row["t"])) - TIRING * tries.get(of[row["id"]], 0) + steering.allure(of[row["id"]])
+        for row in strong
+    }
     strong.sort(key=lambda row: (-worth[row["id"]], str(row["id"])))
     chosen: dict[str, Json] = {}
     for row in strong:
@@ -51,6 +61,13 @@ def _tries(context: Context) -> dict[str, int]:
     return tries
 
 
+def _followed(context: Context) -> frozenset[str]:
+    """Return the formulas that hypotheses on record follow up; one hypothesis of each is enough."""
+    rows = context.rows("record", "hypotheses")
+    said = " ".join(str(row.get("statement", "")) for row in rows if isinstance(row, dict))
+    return frozenset(FACTOR.findall(said))
+
+
 def _unlike(context: Context, one: Json, other: Json) -> bool:
     return overlap(str(one["text"]), str(other["text"]), context.fields, context.groups) < UNLIKE
 
@@ -59,19 +76,26 @@ def _untried(context: Context, count: int) -> list[Mechanism]:
     """Return mechanisms, least tried first and at random among those; the first rounds begin with surveys."""
     names = (*context.fields, *context.groups)
     tries = _tries(context)
-    pool = [mechanism for mechanism in mechanisms() if mechanism.usable(names)]
+    steering = read_steering(context)
+    pool = [mechanism for mechanism in mechanisms() if mechanism.usable(names) and steering.allows(mechanism)]
     order = context.rng.permutation(len(pool))
     shuffled = [pool[int(index)] for index in order]
     told = bool(context.part("request").get("python"))  # then what only code can say is worth an early try
-    listed = sorted(shuffled, key=lambda each: (tries.get(each.id, 0), not (told and codes_of(each.id))))
-    surveys = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
+    listed = sorted(
+        shuffled, key=lambda each: (steering.turn(each, tries.get(each.id, 0)), not (told and codes_of(each.id)))
+    )
+    untried = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
+    surveys = [] if steering.wanted else untried
     lead = surveys[: max(1, round(SURVEYS * count))] if count else []
     return [*lead, *(mechanism for mechanism in listed if mechanism not in lead)][:count]
 
 
 def _fresh(context: Context, mechanism: Mechanism) -> Json:
     fields = [name for name in mechanism.fields if name in context.fields]
-    return _hypothesis(context, mechanism, mechanism.statement, fields)
+    horizon = int(context.part("market").get("horizon_days", 5))
+    told = variant(mechanism, fields, horizon, _tries(context).get(mechanism.id, 0))
+    said = _hypothesis(context, mechanism, told.statement, list(told.fields))
+    return {**said, "horizon_days": told.horizon}
 
 
 def _follow_up(context: Context, row: Json) -> Json:

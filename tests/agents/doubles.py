@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from alphaloom.agents import AgentsConfig, Desk, Toolset, run_graph
+from alphaloom.agents import AgentsConfig, Desk, Steer, Toolset, run_graph
 from alphaloom.agents.offline import answer
 from alphaloom.agents.structure import overlap
 from alphaloom.factors import OPERATORS, FactorError, parse
@@ -152,6 +152,7 @@ class Lab:
     config: AgentsConfig = SMALL
     seed: int = 7
     fuse: Fuse = field(default_factory=Fuse)
+    steer: Steer = field(default_factory=Steer)
 
     def __post_init__(self) -> None:
         self.journal = Shelf(self.fuse)
@@ -162,7 +163,7 @@ class Lab:
     def desk(self) -> Desk:
         tools = Toolset(dict.fromkeys(("market", "factors", "evaluation"), self.servers))
         show = lambda event, figures: self.shown.append((event, figures))
-        return Desk(self.model, tools, self.journal, "run", self.seed, self.config, progress=show)
+        return Desk(self.model, tools, self.journal, "run", self.seed, self.config, progress=show, steer=self.steer)
 
     def run(self, resume: bool = False) -> dict[str, Any]:
         return dict(asyncio.run(run_graph(self.desk(), self.folder / "graph.sqlite", "run", resume)))

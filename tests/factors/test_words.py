@@ -1,80 +1,70 @@
+"""Words by their stems, and what BM25 makes of them."""
+
 from __future__ import annotations
 
-import pickle
+import math
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.factors import explain, parse, replace, sample, walk
-from alphaloom.factors.node import at, field_node
+from alphaloom.factors.bm25 import K1, B, relevance
+from alphaloom.factors.words import likeness, mentioned, mentions, stems
 
-SEEDS = st.integers(0, 2**32 - 1)
-
-WORDS = {
-    "rank(ts_std(returns, 20)) * -1": (
-        "The cross-sectional rank of the 20-day standard deviation of returns, times -1. It is a rank and needs 21 days."
-    ),
-    "close / open": "The close divided by the open. It is a ratio and needs today only.",
-    "ts_mean(close - open, 5)": "The 5-day mean of (the close minus the open). It is in units of price and needs 5 days.",
-    "group_demean(returns, sector)": "Returns less the mean of its sector. It is a return and needs 2 days.",
-    "close + high + low - 3 * open": (
-        "The close plus the day's high plus the day's low minus (3 times the open). "
-        "It is in units of price and needs today only."
-    ),
-    "volume / delay(volume, 1)": "Volume divided by (volume of 1 day ago). It is a ratio and needs 2 days.",
-    "ts_rank(close, 5, ties=first, scaled=unit)": (
-        "The rank of the close within its last 5 days (ties first, scaled unit). It is a rank and needs 5 days."
-    ),
-    "regress_out(returns, cap, volume)": "Returns less its regression on market value and volume. It is a return and needs 2 days.",
-    "atr(14)": "The 14-day average true range. It is in units of price and needs 15 days.",
-    "ts_std(returns, 20, ddof=0)": (
-        "The 20-day standard deviation of returns (ddof 0). It is a return and needs 21 days."
-    ),
-}
+SENTENCES = st.lists(st.sampled_from(["calm", "price", "prices", "the", "volume", "trend"]), max_size=8).map(" ".join)
 
 
-@pytest.mark.parametrize("text", WORDS)
-def test_plain_words(text: str) -> None:
-    assert explain(text) == WORDS[text]
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("volatile", "volatility"), ("price", "prices"), ("month", "monthly"), ("trade", "trading"), ("stress", "stressed"),
+     ("reversal", "reverse")],
+)  # fmt: skip
+def test_forms_of_a_word_meet(one: str, other: str) -> None:
+    assert stems(one) == stems(other) != ()
 
 
-@settings(max_examples=50, deadline=None)
-@given(SEEDS)
-def test_every_formula_has_words(seed: int) -> None:
-    words = explain(sample(np.random.default_rng(seed), max_size=14))
-    assert "{" not in words
-    assert words.count("(") == words.count(")")
+def test_what_says_nothing_is_left_out() -> None:
+    assert stems("The stocks that are the most CALM, after sector_stress!") == ("calm", "sector", "stress")
 
 
-def test_sampling_follows_from_the_seed_and_the_fields() -> None:
-    def draws(fields: set[str]) -> list[str]:
-        rng = np.random.default_rng(5)
-        return [sample(rng, fields=fields, max_size=9).text for _ in range(20)]
-
-    assert draws({"close", "volume"}) == draws({"volume", "close"})
-    assert {name for text in draws({"close"}) for name in parse(text).fields} <= {"close", "sector", "industry"}
-
-
-def test_samples_are_not_larger_than_asked_and_use_every_operator() -> None:
-    rng = np.random.default_rng(0)
-    drawn = [sample(rng, max_size=12) for _ in range(600)]
-    assert max(expression.size for expression in drawn) <= 14
-    assert len({node.op for expression in drawn for _, node in walk(expression.root)}) >= 60
-    assert all(expression.lookback.hi <= 0 for expression in drawn)
+def test_a_phrase_is_mentioned_as_a_phrase() -> None:
+    assert mentions("intermediate_momentum", "Momentum")
+    assert mentions("a short-term reversal of prices", "short term reversals")
+    assert not mentions("reversal in the short term", "short term reversal")
+    assert not mentions("momentary pressure", "momentum")
+    assert not mentions("anything", "of the")
+    assert mentioned(("low_volatility", "calm names"), ("momentum", "calm")) == "calm"
 
 
-def test_trees_can_be_edited_by_path() -> None:
-    root = parse("rank(ts_mean(close, 5) / open)").root
-    paths = {path: node for path, node in walk(root)}
-    assert at(root, (0, 0)) == paths[0, 0] == parse("ts_mean(close, 5)").root
-    assert replace(root, (0, 1), field_node("vwap")) == parse("rank(ts_mean(close, 5) / vwap)").root
-    assert at(root, (0, 0)).with_params(window=9) == parse("ts_mean(close, 9)").root
+@given(SENTENCES, SENTENCES)
+def test_likeness_is_a_share_and_has_no_order(one: str, other: str) -> None:
+    assert 0.0 <= likeness(one, other) == likeness(other, one) <= 1.0
+    assert likeness(one, one) == 1.0
 
 
-def test_nodes_are_equal_hashable_and_survive_pickling() -> None:
-    root = parse("rank(ts_mean(close, 5) / open)").root
-    copy = pickle.loads(pickle.dumps(root))
-    assert copy == root
-    assert hash(copy) == hash(root)
+def obvious(query: str, texts: list[str]) -> list[float]:
+    """BM25 as the formula stands in the source, word by word."""
+    split = [list(stems(text)) for text in texts]
+    mean = sum(map(len, split)) / len(split) if split else 0.0
+    found = []
+    for words in split:
+        score = 0.0
+        for stem in sorted(set(stems(query))):
+            held = sum(stem in each for each in split)
+            often = words.count(stem)
+            damp = often + K1 * (1 - B + B * (len(words) / mean if mean else 0.0))
+            score += math.log(1 + (len(split) - held + 0.5) / (held + 0.5)) * often * (K1 + 1) / damp if often else 0.0
+        found.append(score)
+    return found
+
+
+@given(SENTENCES, st.lists(SENTENCES, max_size=6))
+def test_relevance_is_that_of_the_formula(query: str, texts: list[str]) -> None:
+    assert relevance(query, texts) == pytest.approx(obvious(query, texts))
+
+
+def test_rare_words_count_for_more() -> None:
+    rare, common, none = relevance("calm price", ["calm shares rest", "price of shares", "volume of trade"][:3])
+    assert rare == common > none == 0.0
+    rare, common = relevance("calm price", ["calm market price", "price market price", "price", "price", "calm"])[0:2]
+    assert rare > common

@@ -1,0 +1,86 @@
+"""Which hypotheses are worth a branch: what the person allows, and what nobody proposed before in nearly the same words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ..factors.words import likeness
+from .protocols import Json
+from .steer import Steer
+
+__all__ = ["Sieve", "near_duplicate"]
+
+FACTOR = re.compile(r"\bf[0-9a-f]{16}\b")
+"""The id of a factor: hypotheses that follow up different formulas are different."""
+
+NEAR_HORIZON = 1.5
+NEAR_FIELDS = 0.8
+
+
+def near_duplicate(one: Json, other: Json, likest: float) -> bool:
+    """Tell whether two hypotheses say nearly the same.
+
+    They do if they claim the same direction, horizons within a factor of 1.5 and nearly the same fields (a Jaccard index
+    of 0.8), follow up the same formulas, and share at least `likest` of the stems of mechanism and statement.
+    """
+    if int(one["direction"]) != int(other["direction"]) or _cited(one) != _cited(other):
+        return False
+    near, far = sorted((int(one["horizon_days"]), int(other["horizon_days"])))
+    if far > NEAR_HORIZON * near or _shared(one["fields"], other["fields"]) < NEAR_FIELDS:
+        return False
+    return likeness(_said(one), _said(other)) >= likest
+
+
+def _said(hypothesis: Json) -> str:
+    return f"{hypothesis['mechanism']} {hypothesis['statement']}"
+
+
+def _cited(hypothesis: Json) -> frozenset[str]:
+    return frozenset(FACTOR.findall(str(hypothesis["statement"])))
+
+
+def _shared(one: Iterable[str], other: Iterable[str]) -> float:
+    mine, theirs = {*one}, {*other}
+    return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """Lets through what may have a branch.
+
+    Attributes
+    ----------
+    fields
+        Fields that a hypothesis may name: those of the market, less what the person took away. Empty: any.
+    likest
+        Share of words from which two hypotheses are one; above 1 nothing is a duplicate.
+    """
+
+    steer: Steer
+    fields: Collection[str]
+    likest: float
+
+    def sort(self, proposed: Sequence[Json], known: Sequence[Json]) -> tuple[list[Json], list[Json]]:
+        """Return what is let through, in its order, and what is refused, as rows of mechanism, statement and why."""
+        kept: list[Json] = []
+        refused: list[Json] = []
+        for hypothesis in proposed:
+            why = self.objection(hypothesis, [*known, *kept])
+            if why:
+                refused.append({"mechanism": hypothesis["mechanism"], "statement": hypothesis["statement"], "why": why})
+            else:
+                kept.append(hypothesis)
+        return kept, refused
+
+    def objection(self, hypothesis: Json, known: Iterable[Json]) -> str:
+        """Return why a hypothesis gets no branch, empty where it does."""
+        entry = self.steer.avoided(str(hypothesis["mechanism"]), str(hypothesis["statement"]))
+        if entry:
+            return f"it is about {entry!r}, which this campaign avoids"
+        strange = sorted({*hypothesis["fields"]} - {*self.fields}) if self.fields else []
+        if strange:
+            return f"it names {', '.join(strange)}: allowed are the fields {', '.join(sorted(self.fields))}"
+        like = next((each for each in known if near_duplicate(hypothesis, each, self.likest)), None)
+        return f"it says nearly the same as {like.get('id') or 'another of this reply'}" if like else ""

@@ -1,0 +1,111 @@
+"""What the offline researcher makes of a person's words: which mechanisms match them, and which are left out.
+
+It matches words, nothing more: a goal is searched for in what the list of mechanisms says of itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ...factors.bm25 import relevance
+from ...factors.words import mentioned
+from .mechanism import Mechanism, mechanisms
+from .reading import Context, Json
+
+__all__ = ["Steering", "read_steering", "unheard"]
+
+PATIENCE = 3.0
+"""Further hypotheses of the mechanism that matches best before one that does not match at all is taken."""
+FOCUS = 9.0
+"""The same for a mechanism that the person names as the focus."""
+ALLURE = 2.0
+"""What a full match adds to the |t| of a formula when follow-ups are chosen."""
+GRADES = re.compile(r"\b(?:low|high|long|short|large|small|more|less)(?:er|est)?\b", re.IGNORECASE)
+"""Words that say how much, not of what; in a goal they would match every mechanism that has a low in its name."""
+RHYTHMS = ((2, "daily"), (8, "weekly"), (40, "monthly"), (250, "quarterly"))
+"""What people call a horizon of at most so many days."""
+
+
+def _document(mechanism: Mechanism) -> str:
+    """Return what a mechanism says of itself; its name and statement twice, since they say most."""
+    rhythm = next((word for most, word in RHYTHMS if mechanism.horizon <= most), "")
+    said = f"{mechanism.id} {mechanism.statement}"
+    return f"{said} {said} {mechanism.regime} {mechanism.other_side} {mechanism.persists} {rhythm}"
+
+
+@lru_cache(maxsize=64)
+def _matches(goal: str) -> Mapping[str, float]:
+    """Return by mechanism how well it matches a goal: 1 for the best, 0 where no word is shared."""
+    known = mechanisms()
+    scores = relevance(GRADES.sub(" ", goal), [_document(each) for each in known]) if goal else [0.0] * len(known)
+    best = max(scores, default=0.0)
+    return {each.id: score / best if best else 0.0 for each, score in zip(known, scores, strict=True)}
+
+
+@dataclass(frozen=True)
+class Steering:
+    """A person's words, as the context of a prompt quotes them."""
+
+    goal: str = ""
+    avoid: tuple[str, ...] = ()
+    focus: tuple[str, ...] = ()
+
+    @property
+    def wanted(self) -> bool:
+        """Tell whether anything known is asked for, so that mechanisms are not simply taken in turn."""
+        return bool(self.focus) or any(_matches(self.goal).values())
+
+    def allows(self, mechanism: Mechanism) -> bool:
+        """Tell whether a mechanism is not among what is to be avoided."""
+        return self.permits(mechanism.id, mechanism.statement)
+
+    def permits(self, name: str, statement: str = "") -> bool:
+        """Tell whether neither a mechanism's name nor a statement speaks of what is to be avoided."""
+        return not mentioned((name, statement), self.avoid)
+
+    def turn(self, mechanism: Mechanism, tries: int) -> float:
+        """Return when a mechanism's turn is after so many tries, the lowest first: what matches comes sooner and again."""
+        named = bool(mentioned((mechanism.id, mechanism.statement), self.focus))
+        liked = FOCUS if named else PATIENCE * _matches(self.goal)[mechanism.id]
+        return (tries + 1) / (1.0 + liked)
+
+    def allure(self, name: str) -> float:
+        """Return what the goal adds to the worth of a formula of a mechanism, 0 for an unknown name."""
+        return ALLURE * _matches(self.goal).get(name, 0.0)
+
+
+def read_steering(context: Context) -> Steering:
+    """Return what a prompt's context says under `steer`; nothing where it says nothing."""
+    said = context.part("steer")
+    return Steering(str(said.get("goal", "")), _words(said.get("avoid")), _words(said.get("focus")))
+
+
+def _words(listed: Any) -> tuple[str, ...]:
+    return tuple(str(each) for each in listed) if isinstance(listed, list) else ()
+
+
+def unheard(steer: Json) -> list[str]:
+    """Return, in words for a person, what of `{goal, avoid, focus}` meets no mechanism that is known here."""
+    goal = str(steer.get("goal", ""))
+    found = []
+    if goal and not any(_matches(goal).values()):
+        found.append(
+            f"steer.goal: no mechanism that the offline researcher knows matches {goal!r}; it proposes in its usual order"
+        )
+    for name in ("avoid", "focus"):
+        idle = [each for each in steer.get(name, ()) if not _known(each)]
+        if idle:
+            found.append(f"steer.{name}: no mechanism that the offline researcher knows speaks of {_quoted(idle)}")
+    return found
+
+
+def _known(entry: str) -> bool:
+    return any(mentioned((each.id, each.statement), (entry,)) for each in mechanisms())
+
+
+def _quoted(entries: Sequence[str]) -> str:
+    return ", ".join(repr(each) for each in entries)

@@ -1,0 +1,67 @@
+"""How the offline researcher takes up a mechanism again: narrower, and over another horizon, so that it says something new."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from .mechanism import ACTIVITY, PRICES, Mechanism
+
+__all__ = ["Variant", "variant"]
+
+WORD = re.compile(r"\{?[a-z_]+")
+RUNGS = (1.0, 2.0, 0.5, 4.0, 0.25)
+"""Horizons of later tries, as multiples of the mechanism's own: each is unlike the others by a factor of two."""
+SPAN = 5
+"""The longest and shortest horizon that a hypothesis may claim, as a multiple of the one that is scored."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to tell a mechanism: its words, its fields and its horizon in days."""
+
+    statement: str
+    fields: tuple[str, ...]
+    horizon: int
+
+
+def variant(mechanism: Mechanism, fields: Sequence[str], horizon: int, tries: int) -> Variant:
+    """Return how a mechanism is told after so many tries: whole at first, then by one of its readings at a time.
+
+    Parameters
+    ----------
+    fields
+        The mechanism's fields that the market has and the person allows.
+    horizon
+        Days that the desk scores.
+    """
+    whole = Variant(mechanism.statement, tuple(fields), _within(mechanism.horizon, horizon))
+    ways = [(names, days) for days, names in product(_horizons(mechanism, horizon), _readings(mechanism, fields))]
+    ways = [way for way in dict.fromkeys(ways) if way != (whole.fields, whole.horizon)]
+    if tries == 0 or not ways:
+        return whole
+    names, days = ways[(tries - 1) % len(ways)]
+    said = f"{mechanism.statement} Read here from {', '.join(names)}, over about {days} days."
+    return Variant(said, names, days)
+
+
+def _within(days: float, horizon: int) -> int:
+    return int(min(max(round(days), -(-horizon // SPAN)), SPAN * horizon))
+
+
+def _horizons(mechanism: Mechanism, horizon: int) -> list[int]:
+    own = _within(mechanism.horizon, horizon)
+    return list(dict.fromkeys(_within(own * rung, horizon) for rung in RUNGS))
+
+
+def _readings(mechanism: Mechanism, fields: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the sets of fields that single skeletons read, in the order of the skeletons; all fields where none is left."""
+    kinds = {"{price": PRICES, "{activity": ACTIVITY}
+    found = []
+    for skeleton in mechanism.skeletons:
+        words = WORD.findall(skeleton)
+        wanted = {name for word in words for name in kinds.get(word, (word,))}
+        found.append(tuple(name for name in fields if name in wanted))
+    return list(dict.fromkeys(names for names in found if names)) or [tuple(fields)]

@@ -1,0 +1,181 @@
+"""Words of a text: their stems, whether a text speaks of something, and how alike two texts are.
+
+It stands in this room because agents and evidence both compare words, and this is the lowest room that both know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+__all__ = ["likeness", "mentioned", "mentions", "stems"]
+
+WORD = re.compile(r"[a-z0-9]+")
+SUFFIXES = ("ings", "edly", "ing", "ity", "ed", "ly", "al", "es", "s", "e")
+SHORTEST = 3
+LONGEST = 7
+"""Letters that a suffix must leave, and that a stem has at most."""
+STOP = frozenset(
+    [
+        "a",
+        "about",
+        "after",
+        "all",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "but",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "down",
+        "each",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "he",
+        "her",
+        "here",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "just",
+        "like",
+        "may",
+        "me",
+        "more",
+        "most",
+        "much",
+        "must",
+        "my",
+        "no",
+        "nor",
+        "not",
+        "of",
+        "off",
+        "on",
+        "once",
+        "only",
+        "or",
+        "other",
+        "our",
+        "out",
+        "over",
+        "own",
+        "should",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "us",
+        "very",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "stock",
+        "stocks",
+        "name",
+        "names",
+        "share",
+        "shares",
+        "company",
+        "companies",
+        "factor",
+        "factors",
+        "signal",
+        "signals",
+        "horizon",
+        "look",
+        "find",
+        "idea",
+    ]
+)
+"""Words that say nothing of a mechanism."""
+
+
+@lru_cache(maxsize=65_536)
+def stems(text: str) -> tuple[str, ...]:
+    """Return the stems of a text's words in their order, without those that say nothing.
+
+    A stem is a word in lower case without its last common ending, seven letters at most: volatile and volatility, price
+    and prices meet. It is a rule of thumb for English, not a dictionary.
+    """
+    return tuple(_stem(word) for word in WORD.findall(text.lower()) if word not in STOP)
+
+
+def _stem(word: str) -> str:
+    for suffix in SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= SHORTEST and not (suffix == "s" and word[-2] == "s"):
+            word = word[: -len(suffix)]
+            break
+    return word[:LONGEST]
+
+
+def mentions(text: str, what: str) -> bool:
+    """Tell whether the stems of a word or phrase stand in a text one after the other; nothing is never mentioned."""
+    wanted, said = stems(what), stems(text)
+    size = len(wanted)
+    return bool(wanted) and any(said[at : at + size] == wanted for at in range(len(said) - size + 1))
+
+
+def mentioned(texts: Iterable[str], entries: Iterable[str]) -> str:
+    """Return the first of some words or phrases that any of the texts mentions, empty where there is none."""
+    said = tuple(texts)
+    return next((entry for entry in entries if any(mentions(text, entry) for text in said)), "")
+
+
+def likeness(one: str, other: str) -> float:
+    """Return the share of stems that two texts have in common, of all that either has: 1 for the same words, 0 for none.
+
+    Source: the Jaccard index. Two texts without a stem are alike.
+    """
+    mine, theirs = set(stems(one)), set(stems(other))
+    both = mine | theirs
+    return len(mine & theirs) / len(both) if both else 1.0
