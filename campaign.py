@@ -202,7 +202,7 @@ class Campaign:
             tools, journal = Toolset(sessions), Journal(ledger, run)
             horizon = self.settings.evidence.horizon_days
             config, steer = self.settings.agents, self.settings.steer
-            desk = Desk(router, tools, journal, run, self.settings.seed, config, horizon, told, steer)
+            desk = Desk(router, tools, journal, run, self.settings.seed, config, horizon, told, steer=steer)
             state = await run_graph(desk, ledger.run_folder(run) / "checkpoints.sqlite", run, resume=True)
         await router.close()
         return state["ended"]

@@ -12,7 +12,7 @@ from functools import lru_cache
 __all__ = ["likeness", "mentioned", "mentions", "stems"]
 
 WORD = re.compile(r"[a-z0-9]+")
-SUFFIXES = ("ings", "edly", "ing", "ity", "ed", "ly", "al", "es", "s", "e")
+SUFFIXES = ("edly", "ing", "ity", "ed", "ly", "al", "e")
 SHORTEST = 3
 LONGEST = 7
 """Letters that a suffix must leave, and that a stem has at most."""
@@ -144,18 +144,17 @@ STOP = frozenset(
 def stems(text: str) -> tuple[str, ...]:
     """Return the stems of a text's words in their order, without those that say nothing.
 
-    A stem is a word in lower case without its last common ending, seven letters at most: volatile and volatility, price
+    A stem is a word in lower case without a plural's s and its last common ending, seven letters at most: volatile and volatility, price
     and prices meet. It is a rule of thumb for English, not a dictionary.
     """
     return tuple(_stem(word) for word in WORD.findall(text.lower()) if word not in STOP)
 
 
 def _stem(word: str) -> str:
-    for suffix in SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= SHORTEST and not (suffix == "s" and word[-2] == "s"):
-            word = word[: -len(suffix)]
-            break
-    return word[:LONGEST]
+    if len(word) > SHORTEST and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    ending = next((each for each in SUFFIXES if word.endswith(each) and len(word) - len(each) >= SHORTEST), "")
+    return word.removesuffix(ending)[:LONGEST]
 
 
 def mentions(text: str, what: str) -> bool:

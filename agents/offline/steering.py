@@ -20,7 +20,7 @@ __all__ = ["Steering", "read_steering", "unheard"]
 
 PATIENCE = 3.0
 """Further hypotheses of the mechanism that matches best before one that does not match at all is taken."""
-FOCUS = 9.0
+FOCUS = 39.0
 """The same for a mechanism that the person names as the focus."""
 ALLURE = 2.0
 """What a full match adds to the |t| of a formula when follow-ups are chosen."""
@@ -31,10 +31,10 @@ RHYTHMS = ((2, "daily"), (8, "weekly"), (40, "monthly"), (250, "quarterly"))
 
 
 def _document(mechanism: Mechanism) -> str:
-    """Return what a mechanism says of itself; its name and statement twice, since they say most."""
+    """Return what a mechanism says of itself, and what people call its horizon."""
     rhythm = next((word for most, word in RHYTHMS if mechanism.horizon <= most), "")
-    said = f"{mechanism.id} {mechanism.statement}"
-    return f"{said} {said} {mechanism.regime} {mechanism.other_side} {mechanism.persists} {rhythm}"
+    said = (mechanism.id, mechanism.statement, mechanism.regime, mechanism.other_side, mechanism.persists, rhythm)
+    return " ".join(said)
 
 
 @lru_cache(maxsize=64)

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from ..diversity import NEAR_HORIZON
 from .mechanism import ACTIVITY, PRICES, Mechanism
 
 __all__ = ["Variant", "variant"]
 
 WORD = re.compile(r"\{?[a-z_]+")
-RUNGS = (1.0, 2.0, 0.5, 4.0, 0.25)
-"""Horizons of later tries, as multiples of the mechanism's own: each is unlike the others by a factor of two."""
+RUNGS = (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 0.1, 0.05)
+"""Horizons of later tries, as multiples of the mechanism's own: each is unlike the others by a factor of two or so."""
 SPAN = 5
 """The longest and shortest horizon that a hypothesis may claim, as a multiple of the one that is scored."""
 
@@ -52,8 +53,13 @@ def _within(days: float, horizon: int) -> int:
 
 
 def _horizons(mechanism: Mechanism, horizon: int) -> list[int]:
+    """Return the mechanism's own horizon and others that are clearly unlike it and each other, within what is allowed."""
     own = _within(mechanism.horizon, horizon)
-    return list(dict.fromkeys(_within(own * rung, horizon) for rung in RUNGS))
+    found: list[int] = []
+    for days in (_within(own * rung, horizon) for rung in RUNGS):
+        if all(max(days, other) > NEAR_HORIZON * min(days, other) for other in found):
+            found.append(days)
+    return found
 
 
 def _readings(mechanism: Mechanism, fields: Sequence[str]) -> list[tuple[str, ...]]:

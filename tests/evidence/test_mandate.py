@@ -38,7 +38,7 @@ def test_a_field_that_is_not_allowed_is_never_scored(limited: Evaluator) -> None
 
 
 @pytest.mark.parametrize("words", [{"mechanism": "price_momentum"}, {"statement": "Momentum, by another name."}])
-def test_a_hypothesis_about_what_is_avoided_is_refused(limited: Evaluator, words: dict[str, str]) -> None:
+def test_a_hypothesis_about_what_is_avoided_is_refused(limited: Evaluator, words: dict[str, Any]) -> None:
     text = "ts_mean(returns, 23) / ts_std(returns, 41)"
     answer = limited.propose(Proposal(text, claim_of(text, **words), "k1"))
     assert (answer["ok"], answer["stage"]) == (False, "mandate")
