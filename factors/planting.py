@@ -135,7 +135,7 @@ def draw_plants(
         return ()
     trial = _Trial(seed, exclude)
     found: list[Plant] = []
-    for expression in _candidates(rng):
+    for expression in plausible(rng):
         plant = _plant(expression, rng, asked, fates[len(found)])
         if trial.passes(expression, plant):
             found.append(plant)
@@ -177,8 +177,8 @@ def _plant(expression: Expression, rng: np.random.Generator, settings: PlantSett
     )
 
 
-def _candidates(rng: np.random.Generator) -> Iterator[Expression]:
-    """Draw formulas that compare names by something that looks back in time."""
+def plausible(rng: np.random.Generator) -> Iterator[Expression]:
+    """Draw formulas as plants are drawn, before any is tried: they compare names by something that looks back in time."""
     for _ in range(MOST_CANDIDATES):
         inner = sample(rng, max_size=9, grammar=GRAMMAR)
         wrapper = "rank" if rng.random() < 0.7 else "zscore"

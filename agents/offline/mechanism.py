@@ -81,8 +81,8 @@ def draw(skeleton: str, names: Collection[str], rng: np.random.Generator) -> str
         slot, kind = match.group(0), match.group(1)
         if slot not in drawn:
             used = {value for other, value in drawn.items() if other.startswith("{" + kind)}
-            choices = _choices(kind, names)
-            drawn[slot] = str(rng.choice([value for value in choices if value not in used] or choices))
+            known = choices(kind, names)
+            drawn[slot] = str(rng.choice([value for value in known if value not in used] or known))
         return drawn[slot]
 
     return SLOT.sub(fill, skeleton)
@@ -105,7 +105,8 @@ def operators(kind: str) -> tuple[str, ...]:
     return tuple(o.name for o in known if len(o.nodes) == 1 and o.scaling and o.scaling[0] in wanted)
 
 
-def _choices(kind: str, names: Collection[str]) -> list[str]:
+def choices(kind: str, names: Collection[str]) -> list[str]:
+    """Return what a slot of a kind may become: windows, operators, or fields that there are."""
     if kind in OPERATOR_SLOTS:
         return list(operators(kind))
     if kind in WINDOWS:

@@ -1,0 +1,28 @@
+"""What a search finds, beside other ways to search.
+
+python -m benchmarks.search planted               markets whose alphas are known, at equal evaluations
+python -m benchmarks.search planted --seeds 2 --method oracle --method random
+
+Markets and answers are kept in a folder (`--folder`), so that an interrupted run goes on. Each part is a module of this
+folder with a `main` that takes the rest of the command line.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from ..parts import run_part
+
+PARTS = {
+    "planted": "markets whose alphas are known: recall, and correlation with the noise-free expected return",
+}
+
+
+def main(given: Sequence[str]) -> int:
+    """Run one part, or list them."""
+    return run_part(str(__package__), __doc__, PARTS, given)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,72 @@
+"""What somebody could know without searching: every draw of the desk's skeletons, the textbook, the published factors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+from alphaloom.agents.offline.mechanism import OPERATOR_SLOTS, SLOT, WINDOWS, choices, mechanisms
+from alphaloom.evidence.published import published_expressions
+from alphaloom.factors import Expression, FactorError, bucketed, parse, render
+from alphaloom.factors.bucket import BUCKETS
+from alphaloom.factors.planting import GRAMMAR, TEXTBOOK
+from alphaloom.ledger import digest
+
+from .textbook import TEN
+
+__all__ = ["draws", "form", "known_forms"]
+
+
+def form(expression: Expression) -> str:
+    """Return what two formulas share that order names alike but for their windows: the canonical core, windows bucketed."""
+    return render(bucketed(expression.core))
+
+
+def known_forms(folder: Path) -> frozenset[str]:
+    """Return the form of everything that is known; made once for a library and kept in a folder."""
+    skeletons = sorted({skeleton for each in mechanisms() for skeleton in each.skeletons})
+    lists = [*TEXTBOOK, *TEN, *(each.text for _, each, _ in published_expressions())]
+    slots = {kind: _filled(kind) for kind in (*WINDOWS, *OPERATOR_SLOTS, "price", "activity")}
+    kept = folder / f"known-{digest([skeletons, lists, slots])[:12]}.json"
+    if not kept.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        own = {form(each) for _, each, _ in published_expressions()}
+        drawn = (text for skeleton in skeletons for text in draws(skeleton))
+        kept.write_text(json.dumps(sorted(own | _forms((*TEXTBOOK, *TEN)) | _forms(drawn))))
+    return frozenset(json.loads(kept.read_text()))
+
+
+def draws(skeleton: str) -> Iterator[str]:
+    """Yield every formula that a skeleton can become, of windows only one for each bucket."""
+    slots = list(dict.fromkeys(match.group(0) for match in SLOT.finditer(skeleton)))
+    kinds = [match.group(1) for slot in slots if (match := SLOT.match(slot))]
+    for values in product(*(_filled(kind) for kind in kinds)):
+        text = skeleton
+        for slot, value in zip(slots, values, strict=True):
+            text = text.replace(slot, value)
+        yield text
+
+
+def _forms(texts: Iterable[str]) -> set[str]:
+    """Return the forms of the texts that can be read."""
+    found = set()
+    for text in texts:
+        try:
+            found.add(form(parse(text)))
+        except FactorError:
+            continue
+    return found
+
+
+@cache
+def _filled(kind: str) -> tuple[str, ...]:
+    """Return what a slot may become; windows are moved to their buckets."""
+    known = choices(kind, GRAMMAR.fields)
+    return tuple(sorted({_bucket(int(each)) for each in known})) if kind in WINDOWS else tuple(known)
+
+
+def _bucket(days: int) -> str:
+    return str(min(BUCKETS, key=lambda each: max(each / days, days / each)))

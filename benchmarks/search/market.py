@@ -1,0 +1,148 @@
+"""Planted markets: alphas drawn from the grammar by the market's seed, some of which fade or die.
+
+A market is used only if five to eight of its alphas live in the sealed span and a third of those have a form that no
+library and no list holds; else its seed is refused, with the reason, and the next one is taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import alphaloom
+from alphaloom.evidence.windows import Window
+from alphaloom.factors import PlantSettings, parse, planted_market
+from alphaloom.ledger import digest
+from alphaloom.market import PlantedAlpha, SyntheticConfig
+
+from .known import form, known_forms
+from .world import Alpha, World, labelled
+
+__all__ = ["PLANTS", "Size", "life_in", "objection", "say", "told", "worlds"]
+
+PLANTS = PlantSettings(count=10, rank_ic=(0.01, 0.04), fading=0.2, dying=0.2)
+"""Ten alphas of a five-day RankIC between 0.01 and 0.04, as a market has them by default; two fade, two die."""
+LEAST_LIFE = 0.25
+"""Mean share of its strength that an alpha must have on sealed days to be alive there."""
+LEAST_T = 4.0
+"""An alpha whose true formula shows less on search days could be found by luck only."""
+ALIVE = (5, 8)
+LEAST_NEW = 1 / 3
+MOST_REFUSED = 20
+DECIDING = (
+    "factors/planting.py", "factors/sampling.py", "evidence/exposures.py", "evidence/labels.py", "evidence/own_risk.py",
+    "evidence/score.py", "evidence/windows.py",
+)  # fmt: skip
+"""Code besides the market room's that decides a market and its labels."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Days and names of a market."""
+
+    days: int = 2520
+    names: int = 500
+
+    def config(self, seed: int) -> SyntheticConfig:
+        """Return the configuration of a market."""
+        return SyntheticConfig(seed=seed, days=self.days, names=self.names)
+
+
+def worlds(count: int, size: Size, folder: Path, first: int = 0) -> Iterator[tuple[int, World]]:
+    """Yield seeds and markets from the first seed on; a seed that is refused is told and left out."""
+    refused, seed = 0, first
+    while count:
+        world = world_of(seed, size, folder)
+        if reason := objection(world.alphas):
+            say(f"seed {seed}: refused, {reason}")
+            refused += 1
+            if refused > MOST_REFUSED:
+                raise SystemExit(f"{refused} seeds were refused: the library knows what is planted")
+        else:
+            count -= 1
+            yield seed, world
+        seed += 1
+
+
+def world_of(seed: int, size: Size, folder: Path) -> World:
+    """Return a market, simulated once and kept in a folder under a digest of what decides it."""
+    config = size.config(seed)
+    name = digest([config.model_dump(mode="json"), PLANTS.model_dump(mode="json"), _code()])[:12]
+    kept = folder / "markets" / f"seed-{seed:03d}-{name}.pickle"
+    if not kept.is_file():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        say(f"seed {seed}: simulating {size.days:,} days x {size.names:,} names, once")
+        unfinished = kept.with_suffix(".unfinished")
+        unfinished.write_bytes(pickle.dumps(_made(seed, config)))
+        unfinished.replace(kept)
+    world: World = pickle.loads(kept.read_bytes())
+    known = known_forms(folder)
+    return replace(world, alphas=tuple(replace(each, known=form(parse(each.text)) in known) for each in world.alphas))
+
+
+def objection(alphas: tuple[Alpha, ...]) -> str:
+    """Say why a market may not be used, or nothing."""
+    alive = [alpha for alpha in alphas if alpha.alive]
+    new = [alpha for alpha in alive if not alpha.known]
+    low, high = ALIVE
+    if not low <= len(alive) <= high:
+        return f"{len(alive)} alphas live in the sealed span, {low} to {high} are asked"
+    if len(new) < LEAST_NEW * len(alive):
+        return f"{len(new)} of {len(alive)} alphas are in no library or list, a third is asked"
+    if not any(alpha.counts for alpha in alive):
+        return f"no alpha that lives in the sealed span has a t of {LEAST_T:.0f} on search days"
+    return ""
+
+
+def life_in(window: Window, plant: PlantedAlpha) -> float:
+    """Return the mean share of its strength that an alpha has on the days of a window."""
+    days = np.arange(window.start, window.stop)
+    fading = 1.0 if plant.half_life_days is None else 0.5 ** ((days - plant.first_day) / plant.half_life_days)
+    return float(np.mean(np.where((days >= plant.first_day) & (days < plant.end_day), fading, 0.0)))
+
+
+def told(seed: int, world: World) -> str:
+    """Return a table of what was planted."""
+    lines = [f"seed {seed}: {len(world.counted)} alphas to be found", "  RankIC  search t  life in the sealed span"]
+    for alpha in sorted(world.alphas, key=lambda each: -each.life * each.rank_ic):
+        asked = "found?" if alpha.counts else "left out: faint on search" if alpha.alive else "not alive"
+        origin = "known" if alpha.known else "new"
+        lines.append(f"  {alpha.rank_ic:6.3f}  {alpha.t:8.1f}  {alpha.life:6.2f}  {origin:6} {asked:26} {alpha.text}")
+    return "\n".join(lines)
+
+
+def say(text: str) -> None:
+    """Tell progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _made(seed: int, config: SyntheticConfig) -> World:
+    simulated = planted_market(config, PLANTS)
+    world = labelled(f"synthetic-{seed}", simulated.panel)
+    expected = simulated.expected_return.astype(np.float32)
+    return replace(world, expected=expected, alphas=tuple(_alpha(plant, world) for plant in simulated.plants))
+
+
+def _alpha(plant: PlantedAlpha, world: World) -> Alpha:
+    """Measure a planted alpha: its life on sealed days, and what its own formula shows on search days."""
+    life = life_in(world.windows.sealed, plant)
+    t = world.ground().score(parse(plant.text)).t
+    alive = life >= LEAST_LIFE
+    fate = (plant.first_day, plant.end_day, plant.half_life_days)
+    return Alpha(plant.text, plant.rank_ic, *fate, life, t, False, alive, alive and t >= LEAST_T)
+
+
+@cache
+def _code() -> str:
+    """Return the digest of the code that decides a market and its labels."""
+    root = Path(str(alphaloom.__file__)).parent
+    files = [root / name for name in DECIDING] + sorted((root / "market").glob("*.py"))
+    files += [Path(__file__).with_name("world.py"), Path(__file__)]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
