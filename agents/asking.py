@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from ..router import BudgetEnded, ReplyRefused, Task
 from .prompt import load_prompts
 from .protocols import Desk, Json
+from .tries import tried
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Question:
 async def answer(desk: Desk, question: Question) -> Json:
     """Return the reply as plain data; `{"failed": reason}` or `{"ended": reason}` where there is none.
 
-    A model that cannot meet its schema costs one branch, not the campaign. An ended budget closes the campaign. Any
-    other error, such as no connection, leaves the campaign to be resumed.
+    A model that cannot meet its schema costs one branch, not the campaign. An ended budget closes the campaign. A model
+    that is too slow or fails is asked again; what is left after that is raised, and so is what no retry heals.
     """
     prompt = load_prompts(question.role, *question.more)
     task = Task(
@@ -41,7 +42,7 @@ async def answer(desk: Desk, question: Question) -> Json:
         seed=desk.seed_for(question.key),
     )
     try:
-        reply = await desk.asker.ask(task)
+        reply = await tried(desk, f"{question.role}/{question.key}", lambda: desk.asker.ask(task))
     except BudgetEnded as error:
         return {"ended": str(error)}
     except ReplyRefused as error:

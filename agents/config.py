@@ -20,7 +20,22 @@ class AgentsConfig(BaseModel):
     candidates: int = Field(default=5, ge=1, le=64, description="candidates per hypothesis and step")
     steps: int = Field(default=3, ge=0, le=20, description="critiques, each followed by mutation, per hypothesis")
     repairs: int = Field(default=2, ge=0, le=2, description="repairs of a refused formula with the exact error")
-    max_concurrency: int = Field(default=4, ge=1, le=256, description="hypotheses worked on at once")
+    max_concurrency: int = Field(default=4, ge=1, le=256, description="hypotheses whose models are asked at once")
+    node_timeout_seconds: float = Field(
+        default=900.0,
+        gt=0,
+        le=86_400,
+        description="for all that one agent asks a model in one step, its repairs included",
+    )
+    node_retries: int = Field(
+        default=2,
+        ge=0,
+        le=10,
+        description="further tries of a step whose model was too slow or failed; then its branch ends",
+    )
+    node_backoff_seconds: float = Field(
+        default=5.0, ge=0, le=3_600, description="rest before the first of these tries; doubles with each"
+    )
     trials_per_round: int = Field(
         default=2, ge=0, le=100, description="looks at the selection window per round, on average"
     )

@@ -6,6 +6,7 @@
     └── AgentError          something an agent did, or was given, is unusable
         ├── ToolRefused     an agent reached for a tool that it does not hold
         ├── PromptError     a prompt file is missing or has no version
+        ├── NodeTimedOut    a model did not answer within the time of a node
         └── ResearchError   the offline researcher was asked for what it cannot read
 """
 
@@ -33,6 +34,13 @@ class PromptError(AgentError):
     """A prompt file is missing or has no version."""
 
     code: ClassVar[str] = "prompt"
+
+
+class NodeTimedOut(AgentError):
+    """A model did not answer within the time of a node, however often it was asked."""
+
+    code: ClassVar[str] = "node_timeout"
+    exit_code: ClassVar[int] = 3
 
 
 class ResearchError(AgentError):

@@ -8,12 +8,14 @@ journal before it works, so one that runs again repeats nothing.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from . import critic, factor, gate, idea, review
 from .marks import Mark, Work, finite, ranked
+from .muster import Muster, Post
 from .protocols import Desk, Json
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ Marks = list[list[Any]]
 def by_key(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
     """Merge what branches return, sorted by key and never by arrival; only the latest round is kept."""
     merged = {**old, **new}
-    latest = max((key.split("/")[0] for key in merged), default="")
-    return dict(sorted((key, value) for key, value in merged.items() if key.split("/")[0] == latest))
+    latest = max((review.number_of(key.split("/")[0]) for key in merged), default=0)
+    return {key: merged[key] for key in sorted(merged) if review.number_of(key.split("/")[0]) == latest}
 
 
 class State(TypedDict, total=False):
@@ -115,10 +117,11 @@ def fresh(desk: Desk, proposed: int) -> int:
     return max(0, min(desk.config.hypotheses, most))
 
 
-async def factor_node(desk: Desk, work: Json) -> State:
+async def factor_node(desk: Desk, muster: Muster, work: Json) -> State:
     """Propose or repair one branch's formulas."""
     piece = thaw(work)
-    proposed = await factor.propose(desk, piece)
+    post = Post("proposal", piece.key, [replace(piece, branch=branch).key for branch in work.get("beside", [])])
+    proposed = await muster.asked(post, lambda: factor.propose(desk, piece), {"items": []})
     return {"results": {piece.key: len(proposed["items"])}}
 
 
@@ -134,7 +137,7 @@ async def score_node(desk: Desk, state: State) -> State:
         ended = ended or proposal.get("ended", "")
         scored = [await factor.score(desk, branch, item) | {"key": item["key"]} for item in proposal.get("items", [])]
         marks = [Mark(finite(s["sheet"].get("t")) or 0.0, s["id"], s["key"]) for s in scored if s["ok"]]
-        quota[branch] -= len(marks)
+        quota[branch] = 0 if proposal.get("given_up") else quota[branch] - len(marks)
         best[branch] = freeze(ranked([*marked(best.get(branch, [])), *marks], BEST))
         refused[branch] = [s["key"] for s in scored if not s["ok"] and s.get("stage") not in BEYOND_REPAIR]
     elite = ranked([*marked(state["elite"]), *(m for b in best for m in marked(best[b])[:PER_BRANCH])], ELITE)
@@ -150,11 +153,13 @@ async def repair_node(_desk: Desk, state: State) -> State:
     return {"attempt": state["attempt"] + 1}
 
 
-async def critique_node(desk: Desk, work: Json) -> State:
+async def critique_node(desk: Desk, muster: Muster, work: Json) -> State:
     """Criticise one branch; 1 keeps it, 0 ends it."""
     piece = thaw(work)
-    reply = await critic.criticise(desk, piece)
-    return {"results": {f"{piece.branch}/s{piece.step}/critique": int(reply.get("keep", False))}}
+    key = f"{piece.branch}/s{piece.step}"
+    post = Post("critique", key, [f"{branch}/s{piece.step}" for branch in work.get("beside", [])])
+    reply = await muster.asked(post, lambda: critic.criticise(desk, piece), {})
+    return {"results": {f"{key}/critique": int(reply.get("keep", False))}}
 
 
 async def turn_node(desk: Desk, state: State) -> State:
@@ -251,7 +256,7 @@ def fan_out(desk: Desk, state: State, node: str) -> list[Any]:
     """Return one piece of work per branch with evaluations left; what it sees is fixed here, before the step begins."""
     from langgraph.types import Send
 
-    sends = []
+    pieces = []
     for branch, left in sorted(state["quota"].items()):
         refused = state["refused"].get(branch, []) if node == "factor" else []
         count = min(left, len(refused) or desk.config.candidates)
@@ -265,8 +270,9 @@ def fan_out(desk: Desk, state: State, node: str) -> list[Any]:
                 "elite": state["elite"][: factor.SHOWN_ELITE],
                 "refused": refused[:count],
             }
-            sends.append(Send(node, piece))
-    return sends
+            pieces.append(piece)
+    beside = [piece["branch"] for piece in pieces]
+    return [Send(node, {**piece, "beside": beside}) for piece in pieces]
 
 
 def thaw(work: Json) -> Work:
@@ -293,7 +299,7 @@ def build(desk: Desk) -> StateGraph[State]:
     """Return the graph of one campaign."""
     from langgraph.graph import START, StateGraph
 
-    graph = StateGraph(State)
+    graph, muster = StateGraph(State), Muster(desk)
     for name, node in {
         "idea": idea_node,
         "score": score_node,
@@ -304,7 +310,7 @@ def build(desk: Desk) -> StateGraph[State]:
     }.items():
         graph.add_node(name, partial(node, desk))
     for name, branch in {"factor": factor_node, "critique": critique_node}.items():
-        graph.add_node(name, partial(branch, desk))
+        graph.add_node(name, partial(branch, desk, muster))
     graph.add_edge(START, "idea")
     graph.add_conditional_edges("idea", partial(after_idea, desk), ["factor", "gate"])
     graph.add_edge("factor", "score")
@@ -331,7 +337,6 @@ async def run_graph(desk: Desk, checkpoints: Path, thread_id: str, resume: bool 
     config: Any = {
         "configurable": {"thread_id": thread_id},
         "recursion_limit": steps,
-        "max_concurrency": desk.config.max_concurrency,
     }
     async with opened(checkpoints) as saver:
         compiled = build(desk).compile(checkpointer=saver)

@@ -5,12 +5,22 @@ from __future__ import annotations
 from ..ledger import AlphaloomError
 from .backend import load_litellm
 from .config import ModelBudget, ModelSettings, RouterConfig
-from .errors import BudgetEnded, Confidential, ModelFailed, NoModel, ReplyRefused, RouterError
+from .errors import (
+    AccessRefused,
+    BudgetEnded,
+    Confidential,
+    ModelFailed,
+    NoModel,
+    ReplyRefused,
+    RequestRefused,
+    RouterError,
+)
 from .router import Router
 from .spend import Spend
 from .task import Message, Reply, Task
 
 __all__ = [
+    "AccessRefused",
     "AlphaloomError",
     "BudgetEnded",
     "Confidential",
@@ -21,6 +31,7 @@ __all__ = [
     "NoModel",
     "Reply",
     "ReplyRefused",
+    "RequestRefused",
     "Router",
     "RouterConfig",
     "RouterError",

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from .config import ModelSettings, RouterConfig
-from .errors import ModelFailed, NoModel
+from .errors import AccessRefused, ModelFailed, NoModel, RequestRefused
 from .replies import Answer
 from .route import Route, secret
 from .task import Task
@@ -99,7 +99,7 @@ class Backend:
         NoModel
             If the first model's key is missing; a fallback without its key is left out.
         ModelFailed
-            If no model of the route replies.
+            If no model of the route replies; of its own kind where asking again is of no use.
         """
         secret(self._config.models[route.name], self._environment)
         ready = [name for name in route.fallbacks if self._keys[name] or not self._config.models[name].api_key_env]
@@ -118,10 +118,11 @@ class Backend:
     def _failed(self, route: Route, ready: list[str], error: Exception) -> ModelFailed:
         """Return the error that says who failed, without any key that a provider may repeat."""
         said = self.redact(str(error)).split("\n")[0]
-        return ModelFailed(
+        kind = _kind(getattr(error, "status_code", None))
+        return kind(
             f"no reply from {', then '.join([route.name, *ready])}: {said}",
             field=f"models.{route.name}",
-            hint="`alphaloom doctor` shows which models answer. Resume the run to ask again.",
+            hint=_HINTS[kind],
         )
 
     def redact(self, text: str) -> str:
@@ -165,6 +166,20 @@ class Backend:
             each for each in self._litellm.custom_provider_map if each["provider"] not in own
         ]
         await self._litellm.close_litellm_async_clients()
+
+
+_HINTS: Mapping[type[ModelFailed], str] = {
+    ModelFailed: "`alphaloom doctor` shows which models answer. Resume the run to ask again.",
+    AccessRefused: "The server does not know this key or this model: mend the campaign file or the key, then resume the run.",
+    RequestRefused: "The server refuses this one request, such as one that is too long for the model.",
+}
+
+
+def _kind(status: object) -> type[ModelFailed]:
+    """Return what an HTTP status means: a later try may heal it, only a person can, or this request never passes."""
+    if status in (401, 402, 403, 404):
+        return AccessRefused
+    return RequestRefused if status in (400, 413, 422) else ModelFailed
 
 
 def _answer(response: Any, asked: str) -> Answer:

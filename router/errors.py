@@ -4,6 +4,8 @@ RouterError                    the base of this room
 ├── NoModel                    no configured model can take this task: none for the role, or its key is missing
 │   └── Confidential           the task may not leave this machine, or holds a secret
 ├── ModelFailed                the models were asked and gave no reply, after retries and fallback
+│   ├── RequestRefused         they will not take this request, however often it is sent
+│   └── AccessRefused          they will not take any: the key or the model's name is wrong, or nothing is left to pay with
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs
 └── BudgetEnded                the next call could pass the cap on calls, tokens or money
 """
@@ -38,6 +40,18 @@ class ModelFailed(RouterError):
 
     code = "model_failed"
     exit_code = 3
+
+
+class RequestRefused(ModelFailed):
+    """The server will not take this request as it stands (too long, or its content); another one may well pass."""
+
+    code = "request_refused"
+
+
+class AccessRefused(ModelFailed):
+    """The server does not know the key or the model, or wants money; only a person can mend that."""
+
+    code = "access_refused"
 
 
 class ReplyRefused(RouterError):

@@ -91,7 +91,7 @@ class Router:
         BudgetEnded
             If the next call could pass a cap; nothing was sent.
         ModelFailed
-            If no model replied, after retries and fallback.
+            If no model replied, after retries and fallback; `RequestRefused` or `AccessRefused` where asking again is of no use.
         ReplyRefused
             If no reply fits, after two repairs.
         """

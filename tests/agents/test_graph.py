@@ -172,3 +172,4 @@ def test_no_evaluation_is_promised_twice() -> None:
 def test_results_are_merged_by_key_and_only_the_latest_round_is_kept() -> None:
     assert list(by_key({"r01/h01": 1}, {"r01/h00": 2})) == ["r01/h00", "r01/h01"]
     assert by_key({"r01/h01": 1}, {"r02/h00": 2}) == {"r02/h00": 2}
+    assert by_key({"r99/h01": 1}, {"r100/h00": 2}) == {"r100/h00": 2}

@@ -6,7 +6,18 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Ledger, UnknownRun, digest
-from alphaloom.router import BudgetEnded, Confidential, ModelFailed, NoModel, ReplyRefused, Router, Task, load_litellm
+from alphaloom.router import (
+    AccessRefused,
+    BudgetEnded,
+    Confidential,
+    ModelFailed,
+    NoModel,
+    ReplyRefused,
+    RequestRefused,
+    Router,
+    Task,
+    load_litellm,
+)
 from alphaloom.router.double import Double, Line
 
 Build = Callable[..., Router]
@@ -23,6 +34,7 @@ def refused(status: str) -> Exception:
     kinds: dict[str, Exception] = {
         "429": litellm.RateLimitError("slow down", llm_provider="double", model="small"),
         "500": litellm.InternalServerError("broken", llm_provider="double", model="small"),
+        "400": litellm.BadRequestError("too long", llm_provider="double", model="small"),
         "401": litellm.AuthenticationError("bad key sk-0123456789", llm_provider="double", model="small"),
     }
     return kinds[status]
@@ -167,6 +179,17 @@ def test_no_reply_at_all_is_said_and_costs_nothing(build: Build, task: Make, dou
     assert ledger.calls("one") == []
     double.script = [GOOD]
     assert asyncio.run(build(budget={"calls": 1}).ask(task())).value.direction == -1
+
+
+@pytest.mark.parametrize(("status", "kind"), [("401", AccessRefused), ("400", RequestRefused), ("429", ModelFailed)])
+def test_whether_asking_again_may_help_is_told_apart(
+    build: Build, task: Make, double: Double, status: str, kind: type[ModelFailed]
+) -> None:
+    double.script = [refused(status)]
+    with pytest.raises(ModelFailed) as caught:
+        asyncio.run(build(retries=0).ask(task()))
+    assert type(caught.value) is kind
+    assert caught.value.hint
 
 
 def test_a_call_cap_holds_under_fifty_at_once_and_after_a_restart(
