@@ -19,7 +19,7 @@ from alphaloom.ledger import JSON, digest
 from .choice import centred_ranks, chosen, combination, ridge
 from .market import say
 from .methods.method import Allowance, Answer, Factor, Method, cpu_seconds
-from .scoring import Truth, examined
+from .scoring import Truth, examined, judged
 from .world import World
 
 __all__ = ["Cell", "Cells"]
@@ -53,7 +53,7 @@ class Cells:
         ten = [{"text": factor.text, "t": round(factor.t, 2)} for factor in cell.factors]
         return {
             "method": method.name, "panel": world.name, "seed": seed, **spent, "chosen": ten,
-            **examined(world, values, combined, truth), "more": cell.more,
+            **examined(world, values, combined, truth), **judgement(world, cell), "more": cell.more,
         }  # fmt: skip
 
     def cell(self, world: World, method: Method, allowance: Allowance, seed: int) -> Cell:
@@ -79,6 +79,11 @@ class Cells:
         place = self.folder / "cells" / world.name / f"{slug}-{digest([asked, code_of(method)])[:12]}"
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
+
+
+def judgement(world: World, cell: Cell) -> dict[str, Any]:
+    """Return what the gate accepted and how much of it was false; nothing for a method without a gate."""
+    return judged(world, cell.more["accepted"]) if "accepted" in cell.more and world.expected is not None else {}
 
 
 def code_of(method: Method) -> str:

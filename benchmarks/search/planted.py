@@ -11,6 +11,7 @@ from typing import Any
 
 from .cells import Cells
 from .market import PLANTS, Size, say, told, worlds
+from .methods.campaign import Alphaloom
 from .methods.method import Allowance, Method
 from .methods.oracle import Oracle
 from .methods.sampled import Sampled
@@ -33,7 +34,7 @@ def main(given: Sequence[str]) -> int:
     for seed, world in worlds(options.seeds, size, options.folder, options.first):
         print(told(seed, world) + "\n", flush=True)
         truth = Truth.of(world)
-        for method in methods(world, options.method):
+        for method in methods(world, options.method, tuple(options.set)):
             row = cells.row(world, truth, method, Allowance(options.evaluations), seed)
             rows.setdefault(method.name, []).append(row)
             say(table({method.name: [row]}).splitlines()[-1])
@@ -46,9 +47,11 @@ def main(given: Sequence[str]) -> int:
     return 0
 
 
-def methods(world: World, asked: Sequence[str]) -> list[Method]:
+def methods(world: World, asked: Sequence[str], given: tuple[str, ...] = ()) -> list[Method]:
     """Return the methods, those whose name holds one of the asked words; those that cannot run are told."""
-    known: list[Method] = [Oracle(world.alphas), Oracle(world.alphas, living=True), Textbook(), Skeletons(), Sampled()]
+    known: list[Method] = [
+        Oracle(world.alphas), Oracle(world.alphas, living=True), Textbook(), Skeletons(), Sampled(), Alphaloom(overrides=given),
+    ]  # fmt: skip
     wanted = [each for each in known if not asked or any(word in each.name for word in asked)]
     for each in wanted:
         if reason := each.missing():
@@ -65,6 +68,9 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--names", type=int, default=500, help="in a market")
     parser.add_argument("--evaluations", type=int, default=2000, help="that each method may spend")
     parser.add_argument("--method", action="append", default=[], help="only methods whose name holds this")
+    parser.add_argument(
+        "--set", action="append", default=[], help="a setting of Alphaloom's campaigns: agents.rounds=40"
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where markets and answers are kept")
     parser.add_argument("--json", type=Path, help="write every row here")
     return parser.parse_args(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,13 @@ from alphaloom.factors import Engine, RowOrder, order_rows, row_rank_correlation
 from .choice import ALIKE, centred_ranks, likeness
 from .world import LAG, Alpha, World
 
-__all__ = ["Truth", "examined", "recall", "span_r2", "unrelated"]
+__all__ = ["Truth", "examined", "judged", "recall", "span_r2", "unrelated"]
 
 Values = NDArray[np.float32]
 Frame = NDArray[np.float64]
 UNRELATED = 0.3
 """A factor whose likeness to every plant is below this has found nothing that is there."""
+FALSE = 0.02
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,21 @@ def examined(world: World, factors: Sequence[Values], combined: Values, truth: T
         "correlation": _mean(row_rank_correlation(score, truth.expected)),
         "unrelated": unrelated(like),
     }
+
+
+def judged(world: World, accepted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Hold what a gate accepted against the truth of the selection days that it looked at.
+
+    An acceptance is false if its mean rank correlation there with the noise-free expected return, in the direction in which
+    it is held, is below 0.02, as in `benchmarks.honesty`.
+    """
+    assert world.expected is not None, "nobody knows what is true of this panel"
+    window = world.windows.selection
+    expected = window.cut(world.expected)
+    values = Engine(world.panel, cache_bytes=0, threads=1).stream([each["text"] for each in accepted])
+    daily = [row_rank_correlation(np.ascontiguousarray(window.cut(one)), expected) for one in values]
+    truth = [float(each["sign"]) * _mean(series) for each, series in zip(accepted, daily, strict=True)]
+    return {"accepted": len(truth), "false": sum(each < FALSE for each in truth), "truth": [round(t, 4) for t in truth]}
 
 
 def _hit(alpha: Alpha, row: Frame) -> bool:

@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 COLUMNS = (
     ("recall", "recall", 2), ("correlation", "correlation", 2), ("span_r2", "span R2", 2), ("sealed_rank_ic", "sealed RankIC", 3),
     ("sealed_t", "t", 1), ("unrelated", "unrelated", 2), ("evaluations", "evaluations", 0), ("cpu_s", "CPU s", 0),
-    ("cost", "CPU s per alpha", 0),
+    ("cost", "CPU s per alpha", 0), ("accepted", "accepted", 0), ("false", "false", 0),
 )  # fmt: skip
 WITH_RANGE = ("recall", "correlation")
 
@@ -29,7 +29,7 @@ def figures(row: Row) -> dict[str, float]:
 
 def median(rows: Sequence[Row], key: str) -> float:
     """Return the median of a figure over the seeds; NaN where no seed has it."""
-    known = [value for row in rows if not math.isnan(value := figures(row)[key])]
+    known = [value for row in rows if not math.isnan(value := figures(row).get(key, math.nan))]
     return statistics.median(known) if known else math.nan
 
 

@@ -21,9 +21,10 @@ from benchmarks.search import market, planted
 from benchmarks.search.choice import by_gain, centred_ranks, chosen, combination, ridge
 from benchmarks.search.known import draws, form
 from benchmarks.search.market import life_in, objection
-from benchmarks.search.scoring import recall, span_r2, unrelated
+from benchmarks.search.methods.campaign import Alphaloom
+from benchmarks.search.scoring import judged, recall, span_r2, unrelated
 from benchmarks.search.table import figures, table
-from benchmarks.search.world import Alpha
+from benchmarks.search.world import Alpha, labelled
 
 FIVE = (
     "rank(ts_corr(close, volume, 12))", "rank(ts_std(high / low, 9))", "rank(ts_mean(volume, 7) / ts_mean(volume, 31))",
@@ -158,6 +159,25 @@ def test_refused_seeds_are_told_and_the_next_is_taken(
     assert "seed 4: refused, 0 of 6" in capsys.readouterr().err
 
 
+def test_a_setting_that_this_version_lacks_is_told() -> None:
+    assert "no such key" in Alphaloom("without wings", ("agents.wings=false",)).missing()
+    assert Alphaloom("with fewer rounds", ("agents.rounds=3",)).missing() == ""
+
+
+def test_an_acceptance_that_knows_nothing_is_false() -> None:
+    made = simulate(SyntheticConfig(seed=1, days=600, names=60), [Plant(FIVE[0], Signal(FIVE[0]), 0.06)])
+    world = replace(labelled("", made.panel), expected=made.expected_return.astype(np.float32))
+    accepted = [
+        {"text": FIVE[0], "sign": 1},
+        {"text": FIVE[0], "sign": -1},
+        {"text": "ts_kurt(high / low, 25)", "sign": 1},
+    ]
+    found = judged(world, accepted)
+    assert (found["accepted"], found["false"]) == (3, 2)
+    assert found["truth"][0] > 0.9
+    assert judged(world, []) == {"accepted": 0, "false": 0, "truth": []}
+
+
 def test_a_table_tells_the_median_and_the_range() -> None:
     row = {
         "recall": 0.5, "correlation": 0.6, "span_r2": 0.3, "sealed_rank_ic": 0.05, "sealed_t": 9.0, "unrelated": 0.0,
@@ -183,7 +203,7 @@ def test_a_whole_run_in_small(
     rows = json.loads(told.read_text())
     assert rows["oracle"][0]["recall"] == 1.0
     assert rows["oracle"][0]["correlation"] > 0.6
-    for name in ("random, the plants' grammar", "the desk's skeletons"):
+    for name in ("random, the plants' grammar", "the desk's skeletons", "Alphaloom, offline"):
         assert rows[name][0]["evaluations"] == 30
         assert rows[name][0]["correlation"] < rows["oracle"][0]["correlation"]
     first = capsys.readouterr()
