@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +34,6 @@ from .evidence.screening_seed import note_screening_seed
 from .evidence.settings import as_recorded
 from .factors import MarketSettings, warm_up
 from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
-from .ledger.refusal import refusal
 from .market import Panel
 from .mcp_servers import SERVERS, open_sessions
 from .risk import Policy
@@ -82,7 +80,8 @@ class Settings(BaseModel):
 class Campaign:
     """One search: its settings, its workspace, its clocks; `run_id` names a run to go on with.
 
-    `draw` gives the seed of the screens of Python code, which no author may know.
+    `draw` gives the seed of the screens of Python code, which no author may know. `ledger` is the address of the PostgreSQL
+    database that keeps the record of a new workspace; without one it is a file there.
     """
 
     settings: Settings
@@ -90,13 +89,14 @@ class Campaign:
     run_id: str = ""
     clock: Clock = lambda: datetime.now(UTC)
     draw: Callable[[], int] = drawn_seed
+    ledger: str = ""
     render: ClassVar[Callable[[Path], Path] | None] = None
 
     @classmethod
     def from_yaml(
         cls, path: str | Path, *, panel: str | Path | None = None, sectors: str | Path | None = None,
         as_of: date | None = None, seed: int | None = None, workspace: str | Path | None = None,
-        overrides: Sequence[str] = (),
+        overrides: Sequence[str] = (), ledger: str = "",
     ) -> Self:  # fmt: skip
         """Read a campaign file; what is given here goes before it, and `overrides` are `"budget.trials=4"` and the like.
 
@@ -107,7 +107,8 @@ class Campaign:
         """
         seeded = [] if seed is None else [f"seed={seed}"]
         settings = read_settings(Path(path), Settings, [*overrides, *seeded]).beside(Path(path).parent)
-        return cls(settings.on(settings.market.given(panel, sectors, as_of)), Path(workspace or WORKSPACE))
+        market = settings.market.given(panel, sectors, as_of)
+        return cls(settings.on(market), Path(workspace or WORKSPACE), ledger=ledger)
 
     def contained(self, executor: str | None = None, backend: str | None = None) -> Self:
         """Return the same campaign with its Python factors run elsewhere; None leaves what its settings say."""
@@ -134,7 +135,10 @@ class Campaign:
         show = progress or (lambda _: None)
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
-        with Ledger.open(self.workspace, clock=self.clock) as ledger, Jail(self.settings.sandbox) as jail:
+        with (
+            Ledger.open(self.workspace, clock=self.clock, address=self.ledger) as ledger,
+            Jail(self.settings.sandbox) as jail,
+        ):
             jail.ready(needed=self.settings.agents.python)
             self.recognise(ledger, panel)
             python, steer = self.settings.agents.python, self.settings.steer
@@ -178,11 +182,8 @@ class Campaign:
             show(Progress("searching", message=said))
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
         meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
-        try:
-            with quietly_interrupted():
-                ended = asyncio.run(self._research(evaluator, router, meter, show))
-        except sqlite3.DatabaseError as error:  # of the checkpoints; the ledger's own are told already
-            raise refusal(evaluator.ledger.run_folder(evaluator.run), error) from error
+        with evaluator.ledger.explained(evaluator.run), quietly_interrupted():
+            ended = asyncio.run(self._research(evaluator, router, meter, show))
         show(meter.read("closing", message="combination, book, risk gate, report"))
         dossier = Dossier(evaluator)
         record = dossier.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._researcher()}
@@ -203,7 +204,7 @@ class Campaign:
             horizon = self.settings.evidence.horizon_days
             config, steer = self.settings.agents, self.settings.steer
             desk = Desk(router, tools, journal, run, self.settings.seed, config, horizon, told, steer=steer)
-            state = await run_graph(desk, ledger.run_folder(run) / "checkpoints.sqlite", run, resume=True)
+            state = await run_graph(desk, ledger.checkpoints(run), run, resume=True)
         await router.close()
         return state["ended"]
 

@@ -26,13 +26,21 @@ if TYPE_CHECKING:
         CheckpointTuple,
     )
 
+    from .protocols import Place
+
 PATIENCE_SECONDS = 30.0
 """How long one waits for another process that reads the file; nobody else writes to it while a run's lock is held."""
 
 
 @asynccontextmanager
-async def opened(place: Path) -> AsyncIterator[BaseCheckpointSaver[str]]:
+async def opened(place: Place) -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Open the checkpoints at a place, making them if they are not there, and close them whatever happens."""
+    if not isinstance(place, Path):
+        from .served_checkpoints import ServedCheckpoint
+
+        with closing(place()) as link:
+            yield ServedCheckpoint(link)
+        return
     place.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(place, timeout=PATIENCE_SECONDS, isolation_level=None)) as connection:
         yield LastCheckpoint(connection)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from . import critic, factor, gate, idea, review
 from .marks import Mark, Work, finite, ranked
 from .muster import Muster, Post
-from .protocols import Desk, Json
+from .protocols import Desk, Json, Place
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
@@ -323,7 +322,7 @@ def build(desk: Desk) -> StateGraph[State]:
     return graph
 
 
-async def run_graph(desk: Desk, checkpoints: Path, thread_id: str, resume: bool = False) -> State:
+async def run_graph(desk: Desk, checkpoints: Place, thread_id: str, resume: bool = False) -> State:
     """Run a campaign's rounds to their end and return the last state.
 
     With `resume`, an interrupted thread goes on where its last checkpoint stands; a finished one returns its state.

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from ..router import Reply, Task
 from .config import AgentsConfig
 from .errors import ToolRefused
 from .steer import Steer
+
+T = TypeVar("T")
 
 Json = dict[str, Any]
 """One JSON object, as tools and the journal exchange them."""
@@ -41,6 +44,20 @@ class Journal(Protocol):
 
     def read(self, kind: str, key: str) -> Json | None:
         """Return the body kept under the kind and key."""
+
+
+class Link(Protocol):
+    """A connection to a database server, opened again when it was lost."""
+
+    def repeated(self, deed: Callable[[Any], T]) -> T:
+        """Do something with the connection, again if it is lost on the way."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+Place = Path | Callable[[], Link]
+"""Where a graph's state is kept: a file, or what opens a link to a server."""
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,10 @@ FactorName = Annotated[
 def _library(workspace: Path | None, *, make: bool = False) -> Iterator[Ledger]:
     """Open the ledger of a workspace; asking makes none."""
     from ..ledger import Ledger, WorkspaceError
+    from ..ledger.home import begun
 
     place = workspace or WORKSPACE
-    if not make and not (place / "ledger.sqlite").is_file():
+    if not make and not begun(place):
         what = "there is no ledger in it" if place.is_dir() else "it is not there"
         hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run, or alphaloom library add."
         raise WorkspaceError(f"There is no library at {place}: {what}.", field="--workspace", hint=hint)

@@ -17,6 +17,7 @@ __all__ = [
     "Fields",
     "FormulaFile",
     "Groups",
+    "LedgerAddress",
     "Overrides",
     "PanelFile",
     "RunName",
@@ -47,6 +48,14 @@ CampaignFile = Annotated[
 Seed = Annotated[int | None, typer.Option("--seed", help="The seed of everything random.")]
 Workspace = Annotated[
     Path | None, typer.Option("--workspace", help="The folder that holds runs and their record; .alphaloom by default.")
+]
+LedgerAddress = Annotated[
+    str,
+    typer.Option(
+        "--ledger",
+        metavar="ADDRESS",
+        help="A new workspace keeps its record in PostgreSQL: postgresql://USER@HOST/DATABASE, no password in it.",
+    ),
 ]
 Overrides = Annotated[
     list[str] | None,

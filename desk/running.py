@@ -15,6 +15,7 @@ from .options import (
     AsJson,
     AsOf,
     Executor,
+    LedgerAddress,
     Overrides,
     PanelFile,
     RunName,
@@ -42,6 +43,7 @@ def run(
     as_of: AsOf = None,
     seed: Seed = None,
     workspace: Workspace = None,
+    ledger: LedgerAddress = "",
     overrides: Overrides = None,
     executor: Executor = None,
     sandbox_backend: SandboxBackend = None,
@@ -58,6 +60,7 @@ def run(
         seed=seed,
         workspace=workspace,
         overrides=tuple(overrides or ()),
+        ledger=ledger,
     ).contained(executor, sandbox_backend)
     _follow(lambda show: ready.run(progress=show), workspace, as_json=as_json)
 

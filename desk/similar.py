@@ -84,8 +84,10 @@ def _shelves(library: Path | None, names: dict[str, frozenset[str]]) -> Sequence
     """Return the formulas of a file, or of a workspace's library."""
     if library is not None and library.is_file():
         return [_of_file(library, names)]
+    from ..ledger.home import begun
+
     folder = library or WORKSPACE
-    if not (folder / "ledger.sqlite").is_file():
+    if not begun(folder):
         if library is None:
             return []
         what = "there is no ledger in it" if folder.is_dir() else "it is not there"

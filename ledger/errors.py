@@ -4,6 +4,8 @@ AlphaloomError                 the base of every error a user can see, in all ro
 ├── SettingsError              a settings file or a `--set` that cannot be used; carries every mistake at once
 └── LedgerError                the base of this room
     ├── WorkspaceError         the folder cannot be used: read-only, full, not a folder, damaged, too new
+    │   ├── AddressError       the address of a database cannot be used, or the server refuses who asks
+    │   └── ServerError        no database server answers, or what it takes to speak to one is not installed
     ├── RunLocked              another process is working on this run
     ├── UnknownRun             no run of this workspace has that name
     ├── LedgerConflict         a second, different record under a key that is taken
@@ -120,6 +122,21 @@ class WorkspaceError(LedgerError):
 
     code = "workspace"
     placeless = "the workspace cannot be used"
+
+
+class AddressError(WorkspaceError):
+    """The address of a database cannot be used, or the server refuses who asks; no secret is repeated."""
+
+    code = "ledger_address"
+    placeless = "the record's database refuses this campaign"
+
+
+class ServerError(WorkspaceError):
+    """No database server answers, or what it takes to speak to one is not installed."""
+
+    code = "ledger_server"
+    exit_code = 3
+    placeless = "the record's database does not answer"
 
 
 class RunLocked(LedgerError):

@@ -1,4 +1,7 @@
-"""Files named by what they hold: written once, whole or not at all, and checked when they are read."""
+"""Bytes named by their digest: written once, whole or not at all, and checked when they are read.
+
+A workspace with a ledger file keeps them in a folder, one with a ledger in PostgreSQL in a table there.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,55 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from .database import Database
 from .digest import digest
 from .errors import DamagedObject
 from .refusal import explained
+
+
+class Bodies(Protocol):
+    """Where bytes are kept under their digest."""
+
+    def put(self, body: bytes) -> str:
+        """Store bytes and return their digest."""
+
+    def get(self, name: str) -> bytes:
+        """Return the bytes with this digest; `DamagedObject` if they are gone or changed."""
+
+
+class StoredObjects:
+    """A table of bytes, append-only like the rest of the record."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, body: bytes) -> str:
+        """Store bytes and return their digest; storing them again does nothing."""
+        name = digest(body)
+        if not self._database.rows("SELECT 1 FROM objects WHERE digest = ?", (name,)):
+            self._database.write(lambda session: session.execute(_ADD, (name, body)).rowcount)
+        return name
+
+    def get(self, name: str) -> bytes:
+        """Return the bytes with this digest.
+
+        Raises
+        ------
+        DamagedObject
+            If they are gone or have another digest.
+        """
+        found = self._database.rows("SELECT body FROM objects WHERE digest = ?", (name,))
+        if not found:
+            raise DamagedObject(f"object {name} is not in the ledger", got=name)
+        body = bytes(found[0][0])
+        if digest(body) != name:
+            raise DamagedObject(f"object {name} does not hold what its name says", got=name)
+        return body
+
+
+_ADD = "INSERT INTO objects VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
 class Objects:

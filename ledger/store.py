@@ -1,18 +1,18 @@
-"""The ledger of one workspace: an SQLite file, a folder of objects, and a folder for each run."""
+"""The ledger of one workspace: the record in a file or a database, and a folder for each run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .database import Database
+from .home import Home
 from .library import Library
+from .link import Link
 from .locks import held
-from .objects import Objects
 from .records import (
     Artefact,
     Attempt,
@@ -31,7 +31,6 @@ from .records import (
 from .refusal import explained
 from .register import Register
 from .runs import Runs, check_name
-from .sqlite import SqliteDatabase
 from .trials import Looks
 
 
@@ -43,10 +42,11 @@ class Ledger:
     processes may open one workspace.
     """
 
-    def __init__(self, workspace: Path, database: Database, now: Callable[[], str]) -> None:
-        self._workspace = workspace
+    def __init__(self, home: Home, now: Callable[[], str]) -> None:
+        self._home = home
+        self._workspace = workspace = home.workspace
+        database, self._objects = home.opened()
         self._database = database
-        self._objects = Objects(workspace / "objects")
         self._runs = Runs(database, workspace / "runs", now)
         self._looks = Looks(database, now)
         self._attempts = Register(database, "attempts", Attempt, now)
@@ -58,19 +58,21 @@ class Ledger:
         self._library = Library(database, now)
 
     @classmethod
-    def open(cls, workspace: Path, *, clock: Callable[[], datetime]) -> Ledger:
+    def open(cls, workspace: Path, *, clock: Callable[[], datetime], address: str = "") -> Ledger:
         """Open a workspace, making it if it is not there.
+
+        `address` names the PostgreSQL database that holds the record of a new workspace; the workspace remembers it.
 
         Raises
         ------
         WorkspaceError
-            If the folder is read-only, full, a file, damaged, or written by a newer Alphaloom.
+            If the folder is read-only, full, a file, damaged, or written by a newer Alphaloom; `AddressError` or
+            `ServerError` if its database cannot be used.
         """
+        home = Home.of(workspace, address)
         with explained(workspace):
-            workspace.mkdir(parents=True, exist_ok=True)
-            for folder in ("objects", "runs"):
-                (workspace / folder).mkdir(exist_ok=True)
-        return cls(workspace, SqliteDatabase(workspace / "ledger.sqlite"), lambda: clock().isoformat())
+            (workspace / "runs").mkdir(parents=True, exist_ok=True)
+            return cls(home, lambda: clock().isoformat())
 
     def __enter__(self) -> Self:
         """Return the ledger."""
@@ -133,7 +135,7 @@ class Ledger:
 
     def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold a run for this process; `RunLocked`, with the other's number, if it is held already."""
-        return held(self.run_folder(run) / "lock", run)
+        return self._locked(self.run_folder(run) / "lock", run, f"run {run}")
 
     def lock_library(self) -> AbstractContextManager[None]:
         """Hold what becomes of the library for this process; `RunLocked`, with the other's number, if it is held already.
@@ -141,7 +143,21 @@ class Ledger:
         Whoever reads statuses and writes what follows from them needs it, or a factor that a person retires meanwhile is
         set back by what was read before.
         """
-        return held(self._workspace / "library.lock", "library")
+        return self._locked(self._workspace / "library.lock", "library", "the library")
+
+    @contextmanager
+    def _locked(self, path: Path, run: str, name: str) -> Iterator[None]:
+        """Hold a file of this workspace, then what other workspaces on the same database see."""
+        with held(path, run), self._database.held(name):
+            yield
+
+    def checkpoints(self, run: str) -> Path | Callable[[], Link]:
+        """Return where a run's graph keeps its state: a file, or what opens a link to the ledger's database."""
+        return self._home.checkpoints(self.run_folder(run))
+
+    def explained(self, run: str) -> AbstractContextManager[None]:
+        """Say what an error of a run's checkpoints means for a person; the ledger's own are told already."""
+        return self._database.explained(self.run_folder(run))
 
     # What was tried
 

@@ -113,10 +113,10 @@ def test_a_number_that_is_none_reaches_no_record(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("table", KEYS)
 @pytest.mark.parametrize("deed", ["UPDATE {} SET rowid = rowid", "DELETE FROM {}"])
-def test_no_table_can_be_changed_even_from_outside(ledger: Ledger, table: str, deed: str) -> None:
-    fill(ledger)
+def test_no_table_can_be_changed_even_from_outside(filed: Ledger, table: str, deed: str) -> None:
+    fill(filed)
     with (
-        sqlite3.connect(ledger.workspace / "ledger.sqlite") as outside,
+        sqlite3.connect(filed.workspace / "ledger.sqlite") as outside,
         pytest.raises(sqlite3.IntegrityError, match=f"{table} is append-only"),
     ):
         outside.execute(deed.format(table))
@@ -124,10 +124,10 @@ def test_no_table_can_be_changed_even_from_outside(ledger: Ledger, table: str, d
 
 
 @pytest.mark.parametrize("table", KEYS)
-def test_no_row_can_be_replaced_from_outside(ledger: Ledger, table: str) -> None:
+def test_no_row_can_be_replaced_from_outside(filed: Ledger, table: str) -> None:
     """A replacement deletes what it meets and asks no trigger of deletions."""
-    fill(ledger)
-    with sqlite3.connect(ledger.workspace / "ledger.sqlite") as outside:
+    fill(filed)
+    with sqlite3.connect(filed.workspace / "ledger.sqlite") as outside:
         before = outside.execute(f"SELECT * FROM {table}").fetchall()
         marks = ", ".join("?" * len(before[0]))
         outside.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", before)
@@ -138,15 +138,15 @@ def test_no_row_can_be_replaced_from_outside(ledger: Ledger, table: str) -> None
     outside.close()
 
 
-def test_a_workspace_of_before_is_guarded_when_it_is_opened(ledger: Ledger) -> None:
-    fill(ledger)
-    with sqlite3.connect(ledger.workspace / "ledger.sqlite") as outside:
+def test_a_workspace_of_before_is_guarded_when_it_is_opened(filed: Ledger) -> None:
+    fill(filed)
+    with sqlite3.connect(filed.workspace / "ledger.sqlite") as outside:
         outside.execute("DROP TRIGGER trials_stays")
         outside.execute("PRAGMA user_version = 1")
     outside.close()
-    with Ledger.open(ledger.workspace, clock=lambda: datetime(2027, 1, 1, tzinfo=UTC)) as again:
+    with Ledger.open(filed.workspace, clock=lambda: datetime(2027, 1, 1, tzinfo=UTC)) as again:
         assert again.attempts("one") == [ATTEMPT]
-    with sqlite3.connect(ledger.workspace / "ledger.sqlite") as outside:
+    with sqlite3.connect(filed.workspace / "ledger.sqlite") as outside:
         named = {name for (name,) in outside.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
     outside.close()
     assert "trials_stays" in named

@@ -138,8 +138,8 @@ def test_a_disk_that_fills_up_loses_nothing_that_was_kept(tmp_path: Path) -> Non
     assert lines[3] == "whole: True"
 
 
-def test_a_failed_commit_is_rolled_back_and_the_ledger_goes_on(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    database = ledger._database
+def test_a_failed_commit_is_rolled_back_and_the_ledger_goes_on(filed: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = filed._database
     assert isinstance(database, SqliteDatabase)
     real = database._connection
 
@@ -153,7 +153,7 @@ def test_a_failed_commit_is_rolled_back_and_the_ledger_goes_on(ledger: Ledger, m
     with monkeypatch.context() as patched:
         patched.setattr(database, "_connection", Full())
         with pytest.raises(WorkspaceError, match="no space is left"):
-            ledger.record_attempt(attempt)
-    assert ledger.attempts("one") == []
-    assert ledger.record_attempt(attempt)
-    ledger.start_run(Run("two", {}, 1, "data", "2026"))
+            filed.record_attempt(attempt)
+    assert filed.attempts("one") == []
+    assert filed.record_attempt(attempt)
+    filed.start_run(Run("two", {}, 1, "data", "2026"))

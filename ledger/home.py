@@ -1,0 +1,81 @@
+"""Where a workspace keeps its record: in a file of its own, or in a PostgreSQL database that it names for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from .address import checked
+from .database import Database
+from .errors import WorkspaceError
+from .link import Link
+from .objects import Bodies, Objects, StoredObjects, read_json, write_json
+from .server import Server
+from .sqlite import SqliteDatabase
+
+FILE, NAMED = "ledger.sqlite", "ledger.json"
+"""The record itself, or the file that says which database holds it."""
+
+
+def begun(workspace: Path) -> bool:
+    """Tell whether a folder is a workspace that has a record."""
+    return any((workspace / name).is_file() for name in (FILE, NAMED))
+
+
+@dataclass(frozen=True)
+class Home:
+    """A workspace and the address of its database; empty for the file."""
+
+    workspace: Path
+    address: str
+
+    @classmethod
+    def of(cls, workspace: Path, address: str = "") -> Home:
+        """Return where a workspace keeps its record, or shall keep it from now on.
+
+        Raises
+        ------
+        AddressError
+            If the address cannot be used, or a secret is in it.
+        WorkspaceError
+            If the record is elsewhere already.
+        """
+        named = workspace / NAMED
+        held = _address(named) if named.is_file() else ""
+        if not address:
+            return cls(workspace, held)
+        if (workspace / FILE).is_file() or (held and held != checked(address)):
+            where = held or str(workspace / FILE)
+            raise WorkspaceError(
+                f"this workspace keeps its record at {where}", field="--ledger", got=checked(address),
+                hint=f"Leave --ledger out, name a new workspace with --workspace, or, if the database has moved, write its address into {named}.",
+            )  # fmt: skip
+        return cls(workspace, checked(address))
+
+    def opened(self) -> tuple[Database, Bodies]:
+        """Open the record, making it if it is not there."""
+        if not self.address:
+            (self.workspace / "objects").mkdir(exist_ok=True)
+            return SqliteDatabase(self.workspace / FILE), Objects(self.workspace / "objects")
+        from .postgres import PostgresDatabase
+
+        database = PostgresDatabase(Server(self.address))
+        if not (self.workspace / NAMED).is_file():
+            write_json(self.workspace / NAMED, {"address": self.address})
+        return database, StoredObjects(database)
+
+    def checkpoints(self, folder: Path) -> Path | Callable[[], Link]:
+        """Return where the graph of the run with this folder keeps its state: a file, or what opens a link to the server."""
+        return partial(Link, Server(self.address)) if self.address else folder / "checkpoints.sqlite"
+
+
+def _address(named: Path) -> str:
+    """Read the address that a workspace keeps, which a person may have changed."""
+    try:
+        return checked(str(read_json(named)["address"]))
+    except (ValueError, KeyError, TypeError):
+        raise WorkspaceError(
+            f"{named} does not say where the ledger is", field="workspace", allowed='{"address": "postgresql://..."}'
+        ) from None
