@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .agents import AgentsConfig, Desk, Models, Steer, Toolset, run_graph
+from .agents import AgentsConfig, Desk, Models, Own, Steer, Toolset, run_graph
 from .agents.interruption import quietly_interrupted
-from .agents.offline import DESCRIPTION, NAME, researcher, unheard
+from .agents.offline import DESCRIPTION, NAME, researcher
 from .evidence import (
     Bench,
     Budget,
@@ -31,6 +31,7 @@ from .evidence import (
 from .evidence.jail import Jail, SandboxSettings
 from .evidence.mandate import Mandate
 from .evidence.screening_seed import note_screening_seed
+from .evidence.seeds import read_seeds
 from .evidence.settings import as_recorded
 from .factors import MarketSettings, warm_up
 from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
@@ -133,6 +134,7 @@ class Campaign:
     def run(self, progress: Show | None = None) -> CampaignResult:
         """Run the campaign to its end and write results.json, curves.json and the report."""
         show = progress or (lambda _: None)
+        own = Own() if self.run_id else Own.gathered(self.settings.steer, read_settings, read_seeds)
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
         with (
@@ -142,13 +144,15 @@ class Campaign:
             jail.ready(needed=self.settings.agents.python)
             self.recognise(ledger, panel)
             python, steer = self.settings.agents.python, self.settings.steer
-            mandate = Mandate(steer.fields, steer.avoid).fit(panel)
+            Mandate(steer.fields).fit(panel)
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
-            run = self.run_id or self._begin(ledger, panel, dataset)
+            run = self.run_id or self._begin(ledger, panel, dataset, own)
+            own = Own.model_validate(ledger.run(run).config.get("own", {}))
+            mandate = Mandate(steer.fields, steer.avoid, frozenset(seed.text for seed in own.seeds))
             with ledger.lock(run):
                 warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
                 evaluator = bench.evaluator(run, self.settings.budget, python=python, mandate=mandate)
-                record = self._search(evaluator, show)
+                record = self._search(evaluator, own, show)
                 return self._finish(ledger, run, record)
 
     def recognise(self, ledger: Ledger, panel: Panel) -> None:
@@ -160,13 +164,14 @@ class Campaign:
                 allowed=known[:12], hint="Restore the file, or start a new run.",
             )  # fmt: skip
 
-    def _begin(self, ledger: Ledger, panel: Panel, dataset: str) -> str:
+    def _begin(self, ledger: Ledger, panel: Panel, dataset: str, own: Own) -> str:
         """Write a new run into the ledger and return its id."""
         now = self.clock()
         run = f"{now:%Y%m%d-%H%M%S}-{self.settings.name}-{digest(now.isoformat())[:4]}"
         settings, last_day = self.settings.model_dump(mode="json"), str(panel.dates[-1])
         config = {
             "settings": settings,
+            "own": own.model_dump(mode="json"),
             "panel": panel.digest,
             "last_day": last_day,
             "sectors": "sector" in panel.groups,
@@ -175,24 +180,25 @@ class Campaign:
         note_screening_seed(ledger, run, self.draw())
         return run
 
-    def _search(self, evaluator: Evaluator, show: Show) -> dict[str, Any]:
+    def _search(self, evaluator: Evaluator, own: Own, show: Show) -> dict[str, Any]:
         """Let the agents search, then close: combination, seal, book, risk gate; write what came of it."""
         evaluator.begin()
-        for said in self._unheard():
+        unheard = self.settings.models.unheard(self.settings.steer)
+        for said in unheard:
             show(Progress("searching", message=said))
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
         meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
         with evaluator.ledger.explained(evaluator.run), quietly_interrupted():
-            ended = asyncio.run(self._research(evaluator, router, meter, show))
+            ended = asyncio.run(self._research(evaluator, own, router, meter, show))
         show(meter.read("closing", message="combination, book, risk gate, report"))
         dossier = Dossier(evaluator)
         record = dossier.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._researcher()}
-        record |= {"steer": self.settings.steer.record()}
-        record["warnings"] += [{"code": "steer", "message": said} for said in self._unheard()]
+        record |= {"steer": self.settings.steer.record(), "own": own.record()}
+        record["warnings"] += [{"code": "steer", "message": said} for said in unheard]
         record |= {"ended": ended or None, "spend": router.spend(evaluator.run).record(), "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
 
-    async def _research(self, evaluator: Evaluator, router: Router, meter: Meter, show: Show) -> str:
+    async def _research(self, evaluator: Evaluator, own: Own, router: Router, meter: Meter, show: Show) -> str:
         """Run the agents' graph over sessions on our own servers; return which budget ended it early, if any."""
 
         def told(event: str, figures: dict[str, Any]) -> None:
@@ -203,7 +209,7 @@ class Campaign:
             tools, journal = Toolset(sessions), Journal(ledger, run)
             horizon = self.settings.evidence.horizon_days
             config, steer = self.settings.agents, self.settings.steer
-            desk = Desk(router, tools, journal, run, self.settings.seed, config, horizon, told, steer=steer)
+            desk = Desk(router, tools, journal, run, self.settings.seed, config, horizon, told, steer=steer, own=own)
             state = await run_graph(desk, ledger.checkpoints(run), run, resume=True)
         await router.close()
         return state["ended"]
@@ -237,8 +243,3 @@ class Campaign:
         """Say what proposed the factors: a heuristic is named as one."""
         names = sorted({model.model for model in self.settings.models.models.values()})
         return "; ".join(DESCRIPTION if name == NAME else name for name in names)
-
-    def _unheard(self) -> list[str]:
-        """Return what a person asked for that the offline researcher, where it proposes, knows nothing of."""
-        offline = any(model.model == NAME for model in self.settings.models.models.values())
-        return unheard(self.settings.steer.record()) if offline else []

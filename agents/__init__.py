@@ -4,6 +4,7 @@ from .config import AgentsConfig
 from .errors import AgentError
 from .graph import run_graph
 from .models import Models
+from .own import Own, OwnAgent, View
 from .prompt import load_prompt
 from .protocols import Asker, Desk, Journal, Progress, ToolSession, Toolset
 from .steer import Steer
@@ -15,10 +16,13 @@ __all__ = [
     "Desk",
     "Journal",
     "Models",
+    "Own",
+    "OwnAgent",
     "Progress",
     "Steer",
     "ToolSession",
     "Toolset",
+    "View",
     "load_prompt",
     "run_graph",
 ]

@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..router import BudgetEnded, ReplyRefused, Task
-from .prompt import load_prompts
 from .protocols import Desk, Json
 from .tries import tried
 
@@ -31,7 +30,7 @@ async def answer(desk: Desk, question: Question) -> Json:
     A model that cannot meet its schema costs one branch, not the campaign. An ended budget closes the campaign. A model
     that is too slow or fails is asked again; what is left after that is raised, and so is what no retry heals.
     """
-    prompt = load_prompts(question.role, *question.more)
+    prompt = desk.own.prompt(question.role, *question.more)
     task = Task(
         role=question.role,
         intent=question.intent,

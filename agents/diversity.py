@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..factors.words import likeness
 from .protocols import Json
 from .steer import Steer
 
-__all__ = ["Sieve", "near_duplicate"]
+__all__ = ["Pile", "Sieve", "near_duplicate"]
 
 FACTOR = re.compile(r"\bf[0-9a-f]{16}\b")
 """The id of a factor: hypotheses that follow up different formulas are different."""
@@ -84,3 +84,27 @@ class Sieve:
             return f"it names {', '.join(strange)}: allowed are the fields {', '.join(sorted(self.fields))}"
         like = next((each for each in known if near_duplicate(hypothesis, each, self.likest)), None)
         return f"it says nearly the same as {like.get('id') or 'another of this reply'}" if like else ""
+
+
+@dataclass
+class Pile:
+    """The hypotheses of a round as they come in, up to so many; what is refused is kept with its reason."""
+
+    sieve: Sieve
+    known: Sequence[Json]
+    most: int
+    kept: list[Json] = field(default_factory=list)
+    refused: list[Json] = field(default_factory=list)
+
+    @property
+    def room(self) -> int:
+        """Return how many more there may be."""
+        return self.most - len(self.kept)
+
+    def take(self, proposed: Sequence[Json], source: str = "") -> int:
+        """Keep what the sieve lets through, marked with where it came from, and return how many were refused."""
+        named = [{**each, "source": source} if source else each for each in proposed]
+        fresh, refused = self.sieve.sort(named, [*self.known, *self.kept])
+        self.kept += fresh[: self.room]
+        self.refused += refused
+        return len(refused)

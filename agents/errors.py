@@ -5,6 +5,7 @@
     AlphaloomError
     └── AgentError          something an agent did, or was given, is unusable
         ├── ToolRefused     an agent reached for a tool that it does not hold
+        ├── OwnPartError    what a person brings along cannot be used
         ├── PromptError     a prompt file is missing or has no version
         ├── NodeTimedOut    a model did not answer within the time of a node
         └── ResearchError   the offline researcher was asked for what it cannot read
@@ -28,6 +29,13 @@ class ToolRefused(AgentError):
 
     code: ClassVar[str] = "tool_refused"
     exit_code: ClassVar[int] = 1
+
+
+class OwnPartError(AgentError):
+    """What a person brings along cannot be used."""
+
+    code: ClassVar[str] = "own_part"
+    exit_code: ClassVar[int] = 2
 
 
 class PromptError(AgentError):

@@ -21,6 +21,9 @@ async def propose(desk: Desk, work: Work) -> Json:
     key = work.key
 
     async def ask() -> Json:
+        given = _given(desk, work)
+        if given:
+            return {"items": [{"key": k, **c} for k, c in zip(work.attempts(), given, strict=False)]}
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
         more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
@@ -37,7 +40,7 @@ async def score(desk: Desk, branch: str, item: Json) -> Json:
     box = desk.tools.held_by("factor", TOOLS)
     arguments = {
         "text": item["text"],
-        "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS},
+        "hypothesis": {name: hypothesis[name] for name in (*HYPOTHESIS, "source") if name in hypothesis},
         "key": item["key"],
     }
 
@@ -73,7 +76,7 @@ def _context(desk: Desk, work: Work) -> Json:
         "language": language(memory),
         "market": {"horizon_days": desk.horizon_days},
         **({"steer": desk.steer.record()} if desk.steer.record() else {}),
-        "hypothesis": hypothesis,
+        "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},
         "record": {
             "library": memory.get("library", []),
             "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
@@ -88,6 +91,13 @@ def _context(desk: Desk, work: Work) -> Json:
         },
         "request": {"count": work.count, "step": work.step} | ({"python": True} if desk.config.python else {}),
     }
+
+
+def _given(desk: Desk, work: Work) -> list[Json]:
+    """Return the formulas that came with the hypothesis, at the first step; nobody is asked for others then."""
+    hypothesis = desk.journal.read("hypothesis", work.branch) or {}
+    first = work.step == 0 and not work.refused
+    return list(hypothesis.get("candidates", []))[: work.count] if first else []
 
 
 def _cited(memory: Json, hypothesis: Json) -> list[Json]:

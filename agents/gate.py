@@ -95,6 +95,7 @@ async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: 
     alike = likeness(desk)
     strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
     worthy = [mark for mark in strong if mark.t * direction(desk, mark) > 0]
+    worthy = [mark for mark in worthy if not is_known(desk, mark)]
     formulas = [mark for mark in worthy if not _is_code(desk, mark)]
     group = members(formulas, sent, desk.config.set_size, alike) if purse.closing else []
     if len(group) >= 2 and purse.trials > 0:
@@ -108,6 +109,12 @@ async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: 
         await submit(desk, chosen, f"{key}/t{turn}")
         now += chosen
     return now
+
+
+def is_known(desk: Desk, mark: Mark) -> bool:
+    """Tell whether a formula is nearly a published or held one: a person's own may be scored all the same, and is no news."""
+    scored = desk.journal.read("score", mark.key) or {}
+    return any(weakness.get("code") == "known" for weakness in scored.get("weaknesses", []))
 
 
 def _is_code(desk: Desk, mark: Mark) -> bool:

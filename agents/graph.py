@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from . import critic, factor, gate, idea, review
+from . import critic, factor, gate, idea, review, seeding
 from .marks import Mark, Work, finite, ranked
 from .muster import Muster, Post
 from .protocols import Desk, Json, Place
@@ -53,6 +53,7 @@ class State(TypedDict, total=False):
     sent: Marks
     ended: str
     finished: bool
+    seeded: int
     proposed: int
     waiting: list[str]
     asked: list[str]
@@ -70,6 +71,7 @@ START_STATE: State = {
     "sent": [],
     "ended": "",
     "finished": False,
+    "seeded": 0,
     "proposed": 0,
     "waiting": [],
     "asked": [],
@@ -82,6 +84,16 @@ def quotas(branches: list[str], left: int, per_branch: int) -> dict[str, int]:
         return {}
     share, rest = divmod(left, len(branches))
     return {branch: min(per_branch, share + (index < rest)) for index, branch in enumerate(branches)}
+
+
+async def seeds_node(desk: Desk, state: State) -> State:
+    """Score the next of the person's own formulas; they may be parents of any other."""
+    start = state.get("seeded", 0)
+    marks = await seeding.score_seeds(desk, start)
+    elite = ranked([*marked(state["elite"]), *marks], ELITE)
+    seeded = min(start + seeding.AT_ONCE, len(desk.own.seeds))
+    desk.progress("seeds", {"scored": seeded, "of": len(desk.own.seeds)})
+    return {"elite": freeze(elite), "seeded": seeded}
 
 
 async def idea_node(desk: Desk, state: State) -> State:
@@ -216,6 +228,12 @@ def allowance(desk: Desk, state: State, left: Json, closing: bool) -> gate.Purse
     return gate.Purse(trials, trials_left - trials, bar, closing and state["round"] <= config.rounds)
 
 
+def after_seeds(desk: Desk, state: State) -> str:
+    """Go on with the seeds until all were scored, or the search ends."""
+    done = state.get("seeded", 0) >= len(desk.own.seeds) or bool(desk.ended())
+    return "idea" if done else "seeds"
+
+
 def after_idea(desk: Desk, state: State) -> Any:
     """Fan out over the hypotheses; without any, close."""
     return fan_out(desk, state, "factor") or "gate"
@@ -300,6 +318,7 @@ def build(desk: Desk) -> StateGraph[State]:
 
     graph, muster = StateGraph(State), Muster(desk)
     for name, node in {
+        "seeds": seeds_node,
         "idea": idea_node,
         "score": score_node,
         "repair": repair_node,
@@ -310,7 +329,8 @@ def build(desk: Desk) -> StateGraph[State]:
         graph.add_node(name, partial(node, desk))
     for name, branch in {"factor": factor_node, "critique": critique_node}.items():
         graph.add_node(name, partial(branch, desk, muster))
-    graph.add_edge(START, "idea")
+    graph.add_conditional_edges(START, partial(after_seeds, desk), ["seeds", "idea"])
+    graph.add_conditional_edges("seeds", partial(after_seeds, desk), ["seeds", "idea"])
     graph.add_conditional_edges("idea", partial(after_idea, desk), ["factor", "gate"])
     graph.add_edge("factor", "score")
     graph.add_conditional_edges("score", partial(after_score, desk), ["repair", "critique", "gate"])
@@ -333,6 +353,7 @@ async def run_graph(desk: Desk, checkpoints: Place, thread_id: str, resume: bool
     from .checkpoints import opened
 
     steps = desk.config.rounds * ((desk.config.steps + 1) * (4 + 3 * desk.config.repairs) + 4) + 10
+    steps += len(desk.own.seeds) // seeding.AT_ONCE + 1
     config: Any = {
         "configurable": {"thread_id": thread_id},
         "recursion_limit": steps,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from . import review
 from .asking import Question, answer
-from .diversity import Sieve
+from .diversity import Pile, Sieve
+from .guest import ask_guest
 from .protocols import Desk, Json
 from .schemas import Ideas
 
@@ -63,23 +65,46 @@ async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str],
     memory = await recall(desk, key)
     if count <= 0:  # a round that only takes up what a person sent back
         return [], ""
-    known, ended = _earlier(desk, round_number), ""
-    kept: list[Json] = []
-    refused: list[Json] = []
-    for attempt in (key, f"{key}/again"):
-        context = _context(desk, memory, round_number, count - len(kept), refused)
-        reply = await _asked(desk, attempt, context, review.prompts(desk, key))
-        fresh, more = _sieve(desk, memory).sort(reply.get("hypotheses", [])[: count - len(kept)], [*known, *kept])
-        kept, refused, ended = [*kept, *fresh], [*refused, *more], reply.get("ended", "")
-        if not more or ended:
-            break
-    if refused:
-        desk.journal.record("refused_ideas", key, {"items": refused})
-    return _keep(desk, key, kept), ended
+    pile = Pile(_sieve(desk, memory), _earlier(desk, round_number), count)
+    pile.take(_own(desk, round_number, count), "own hypotheses")
+    invited = min(desk.steer.agent_hypotheses, pile.room) if desk.own.agent else 0
+    context = _context(desk, memory, round_number, pile.room - invited, pile.refused)
+    guest, reply = await asyncio.gather(
+        ask_guest(desk, key, invited, context) if invited else _nothing(),
+        _asked(desk, key, context, review.prompts(desk, key)),
+    )
+    pile.take(guest, "own agent")
+    wanted = context["request"]["count"]
+    missed = pile.take(reply.get("hypotheses", [])[:wanted])
+    ended = str(reply.get("ended", ""))
+    if missed and not ended:
+        context = _context(desk, memory, round_number, missed, pile.refused)
+        reply = await _asked(desk, f"{key}/again", context, review.prompts(desk, key))
+        pile.take(reply.get("hypotheses", [])[:missed])
+        ended = str(reply.get("ended", ""))
+    if pile.refused:
+        desk.journal.record("refused_ideas", key, {"items": pile.refused})
+    return _keep(desk, key, pile.kept), ended
+
+
+async def _nothing() -> list[Json]:
+    """Return nothing, where nobody is to be asked."""
+    return []
+
+
+def _own(desk: Desk, round_number: int, count: int) -> list[Json]:
+    """Return the person's own hypotheses whose turn it is, and note how far they went."""
+    taken = desk.journal.read("own_hypotheses", f"r{round_number - 1:02d}") or {"upto": 0}
+    upto = min(taken["upto"] + count, len(desk.own.hypotheses))
+    if desk.own.hypotheses:
+        desk.journal.record("own_hypotheses", f"r{round_number:02d}", {"upto": upto})
+    return [each.model_dump(mode="json") for each in desk.own.hypotheses[taken["upto"] : upto]]
 
 
 async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...]) -> Json:
-    """Return the Idea agent's reply, kept in the journal."""
+    """Return the Idea agent's reply, kept in the journal; nothing where no hypothesis is wanted of it."""
+    if context["request"]["count"] <= 0:
+        return {}
 
     async def ask() -> Json:
         return await answer(desk, Question("idea", "hypotheses", key, Ideas, context, more))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from ..router import ModelSettings, RouterConfig
-from .offline import NAME
+from .offline import NAME, unheard
+from .steer import Steer
 
 OFFLINE = ModelSettings(model=NAME, tier="local", place="local")
 
@@ -14,3 +15,8 @@ class Models(RouterConfig):
     """The router's settings, with the offline researcher where no model is named."""
 
     models: dict[str, ModelSettings] = Field(default={"researcher": OFFLINE}, min_length=1)
+
+    def unheard(self, steer: Steer) -> list[str]:
+        """Return what a person asked for that the offline researcher, where it proposes, knows nothing of."""
+        offline = any(model.model == NAME for model in self.models.values())
+        return unheard(steer.record()) if offline else []

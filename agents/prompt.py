@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from ..router import Message
 from .errors import PromptError
-from .protocols import Json
 
 FOLDER = Path(__file__).parent / "prompts"
+NONE: Mapping[str, Prompt] = MappingProxyType({})
+LONGEST = 40_000
+"""Characters of a person's own page."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +29,15 @@ class Prompt:
     text: str
     digest: str
 
-    def messages(self, context: Json) -> tuple[Message, ...]:
+    def messages(self, context: dict[str, Any]) -> tuple[Message, ...]:
         """Return the stable text, then the context as one JSON block in the order given: what changes most comes last."""
         block = json.dumps(context, ensure_ascii=False, allow_nan=False)
         return Message(role="system", content=self.text), Message(role="user", content=block)
 
 
-@cache
-def load_prompts(*names: str) -> Prompt:
-    """Return several prompts as one: the texts one after the other, and a digest of all."""
-    first, *more = map(load_prompt, names)
+def load_prompts(*names: str, own: Mapping[str, Prompt] = NONE) -> Prompt:
+    """Return several prompts as one: the texts one after the other, and a digest of all; a person's own go first."""
+    first, *more = (own[name] if name in own else load_prompt(name) for name in names)
     if not more:
         return first
     parts = [first, *more]
@@ -63,3 +67,34 @@ def read_prompt(name: str, body: bytes) -> Prompt:
             hint="begin the file with three lines: ---, version: 1, ---",
         )
     return Prompt(name, facts["version"], text.strip() + "\n", sha256(body).hexdigest())
+
+
+def read_folder(folder: Path) -> dict[str, str]:
+    """Return a person's own prompt pages, whole files by the name of the shipped page that each replaces.
+
+    Raises
+    ------
+    PromptError
+        There is no such folder, no page in it, a page that replaces nothing, has no version or says nothing, or is too long.
+    """
+    names = sorted(file.stem for file in FOLDER.glob("*.md"))
+    if not folder.is_dir():
+        raise PromptError(f"there is no folder {folder.name!r}", field="steer.prompts", got=folder.name)
+    found = {path.stem: path.read_bytes() for path in sorted(folder.glob("*.md"))}
+    strange = sorted({*found} - {*names})
+    if strange or not found:
+        said = f"{', '.join(strange)} replaces no page" if strange else f"{folder.name} holds no page"
+        raise PromptError(said, field="steer.prompts", got=strange, allowed=[f"{name}.md" for name in names])
+    return {name: _own_page(name, body) for name, body in found.items()}
+
+
+def _own_page(name: str, body: bytes) -> str:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise PromptError(f"{name}.md is no UTF-8 text", field="steer.prompts", got=name) from None
+    page = read_prompt(name, body)
+    if not page.text.strip() or len(text) > LONGEST:
+        allowed = f"1 to {LONGEST} characters"
+        raise PromptError(f"{name}.md holds {len(text)} characters", field="steer.prompts", got=name, allowed=allowed)
+    return text

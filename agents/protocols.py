@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from ..router import Reply, Task
 from .config import AgentsConfig
 from .errors import ToolRefused
+from .own import Own, OwnAgent, find_agent
 from .steer import Steer
 
 T = TypeVar("T")
@@ -127,6 +129,12 @@ class Desk:
     ended: Callable[[], str] = unended
     most_hypotheses: int | None = None
     steer: Steer = field(default_factory=Steer)
+    own: Own = field(default_factory=Own)
+
+    @cached_property
+    def guest(self) -> OwnAgent:
+        """Return the person's own agent."""
+        return find_agent(self.own.agent)
 
     def seed_for(self, key: str) -> int:
         """Return the seed of one piece of work: equal seed and key, equal number."""

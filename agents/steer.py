@@ -42,6 +42,20 @@ class Steer(BaseModel):
         default=(), max_length=200, description="fields that formulas may read; none named: all of the panel"
     )
 
+    seed_library: Path | None = Field(
+        default=None, description="formulas that are scored first: a file of `library export`, or a list"
+    )
+    hypotheses: Path | None = Field(
+        default=None, description="YAML of hypotheses that are worked on before the agents'"
+    )
+    prompts: Path | None = Field(default=None, description="folder with idea.md, factor.md or eval.md of one's own")
+    agent: str = Field(
+        default="", pattern=r"^$|^\S.*:[A-Za-z_]\w*$", max_length=500,
+        description="an agent of one's own: module:function or file.py:function",
+    )  # fmt: skip
+    agent_hypotheses: int = Field(default=2, ge=1, le=64, description="hypotheses of a round that are that agent's")
+    agent_timeout_s: float = Field(default=60.0, gt=0, le=86_400, description="seconds that it may think")
+
     def record(self) -> dict[str, Any]:
         """Return what the agents are told, in an order that never changes; nothing where nothing was asked."""
         told = {"goal": self.goal, "avoid": list(self.avoid), "focus": list(self.focus), "fields": list(self.fields)}
@@ -53,5 +67,7 @@ class Steer(BaseModel):
 
     def beside(self, folder: Path) -> Steer:
         """Return the settings with paths that start from a folder made absolute."""
-        paths = {name: (folder / path).absolute() for name in PATHS if (path := getattr(self, name, None))}
-        return self.model_copy(update=paths)
+        paths = {name: (folder / path).absolute() for name in PATHS if (path := getattr(self, name))}
+        where, _, function = self.agent.rpartition(":")
+        named = {"agent": f"{(folder / where).absolute()}:{function}"} if where.endswith(".py") else {}
+        return self.model_copy(update={**paths, **named})

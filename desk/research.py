@@ -10,6 +10,7 @@ from typing import Any
 from ..campaign import WORKSPACE, Settings
 from ..evidence import Bench, Claim, Evaluator, Proposal, stress_on_search
 from ..evidence.jail import Jail
+from ..evidence.mandate import Mandate
 from ..factors import parse
 from ..ledger import Ledger, Run, digest, read_settings
 from .errors import GateRefused
@@ -34,7 +35,8 @@ def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]
         jail = stack.enter_context(Jail(settings.sandbox)).ready()
         bench = Bench.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=jail)
         name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{digest(clock.isoformat())[:4]}"
-        evaluator = bench.evaluator(name, settings.budget)
+        limits = Mandate(settings.steer.fields, settings.steer.avoid)
+        evaluator = bench.evaluator(name, settings.budget, mandate=limits)
         if not recorded:
             yield evaluator
             return

@@ -32,7 +32,7 @@ from .originality import Catalogue, Holdings, Known, nearest, published
 from .profile import Profiler
 from .proposal import SET, Proposal, kept_name, plain
 from .redundancy import LibraryValues
-from .refusal import refusal
+from .refusal import known_seed, refusal
 from .score import Scorer
 from .scores import Scores, Tried
 from .screening_seed import screening_seed
@@ -262,7 +262,7 @@ class Evaluator:
             "text": expression.shown,
             "explained": explain(expression),
             "sheet": sheet,
-            "weaknesses": row.sheet["weaknesses"],
+            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, self.read(row.text))],
             "merit": row.sheet["merit"],
         }
 

@@ -25,10 +25,14 @@ class Mandate:
     avoid
         Words or phrases that neither the mechanism's name nor the statement of a hypothesis may hold, compared by stems.
         What is said in other words passes: this reads words, not minds.
+    seeds
+        Texts of the person's own formulas. They are scored on search though they are known already, as parents of others;
+        the gate takes none that is not original.
     """
 
     fields: tuple[str, ...] = ()
     avoid: tuple[str, ...] = ()
+    seeds: frozenset[str] = frozenset()
 
     def columns(self, panel: Panel) -> tuple[str, ...]:
         """Return the fields of a panel that may be used, sorted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..factors import Expression
 from ..ledger.records import Stage
@@ -13,7 +13,7 @@ from .originality import nearest
 if TYPE_CHECKING:
     from .evaluator import Evaluator
 
-__all__ = ["refusal"]
+__all__ = ["known_seed", "refusal", "resemblance"]
 
 NO_PYTHON = "this campaign takes no Python factors (agents.python is false): write a formula"
 
@@ -31,8 +31,22 @@ def refusal(evaluator: Evaluator, expression: Expression, claim: Claim) -> tuple
     level = evaluator.levels.objection(expression)
     if level:
         return "causal", [level]
-    like = nearest(expression, evaluator.known())
-    if like and like[0].ratio > evaluator.settings.max_similarity:
-        return "originality", [f"nearly {like[0].known.name} ({like[0].known.where}): shares {like[0].shared}"]
+    found = [] if expression.text in evaluator.mandate.seeds else resemblance(evaluator, expression)
+    if found:
+        return "originality", found
     words = unlike_its_words(expression, claim, evaluator.settings)
     return ("alignment", words) if words else None
+
+
+def resemblance(evaluator: Evaluator, expression: Expression) -> list[str]:
+    """Return which known factor a formula nearly is, nothing where there is none."""
+    like = nearest(expression, evaluator.known())
+    if not like or like[0].ratio <= evaluator.settings.max_similarity:
+        return []
+    return [f"nearly {like[0].known.name} ({like[0].known.where}): shares {like[0].shared}"]
+
+
+def known_seed(evaluator: Evaluator, expression: Expression) -> list[dict[str, Any]]:
+    """Return the weakness of a person's own formula that is known already: it may have children, and is not sent itself."""
+    found = resemblance(evaluator, expression) if expression.text in evaluator.mandate.seeds else []
+    return [{"code": "known", "message": said, "value": None} for said in found]

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from alphaloom.agents import AgentsConfig, Desk, Steer, Toolset, run_graph
+from alphaloom.agents import AgentsConfig, Desk, Own, Steer, Toolset, run_graph
 from alphaloom.agents.offline import answer
 from alphaloom.agents.structure import overlap
 from alphaloom.factors import OPERATORS, FactorError, parse
@@ -153,6 +153,7 @@ class Lab:
     seed: int = 7
     fuse: Fuse = field(default_factory=Fuse)
     steer: Steer = field(default_factory=Steer)
+    own: Own = field(default_factory=Own)
 
     def __post_init__(self) -> None:
         self.journal = Shelf(self.fuse)
@@ -163,7 +164,17 @@ class Lab:
     def desk(self) -> Desk:
         tools = Toolset(dict.fromkeys(("market", "factors", "evaluation"), self.servers))
         show = lambda event, figures: self.shown.append((event, figures))
-        return Desk(self.model, tools, self.journal, "run", self.seed, self.config, progress=show, steer=self.steer)
+        return Desk(
+            self.model,
+            tools,
+            self.journal,
+            "run",
+            self.seed,
+            self.config,
+            progress=show,
+            steer=self.steer,
+            own=self.own,
+        )
 
     def run(self, resume: bool = False) -> dict[str, Any]:
         return dict(asyncio.run(run_graph(self.desk(), self.folder / "graph.sqlite", "run", resume)))
