@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .alignment import Claim
 from .bench import Bench
+from .blend import blended
 from .closing import Closing, close, write_closing
 from .dossier import Dossier
 from .errors import EvidenceError
@@ -31,6 +32,7 @@ __all__ = [
     "Meter",
     "Progress",
     "Proposal",
+    "blended",
     "close",
     "named",
     "nearest",

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .book import Book, Costs, backtest
-from .combination import Part, combine, write_combination
+from .combination import Part, write_combination
+from .combining import Combination, Combining
 from .errors import BookUnavailable
 from .evaluator import Evaluator
 from .opening import examine, part
@@ -28,7 +29,7 @@ class Closing:
     """What the close of a campaign made; `score` is `[T, N]`, None where nothing was accepted.
 
     `search` is the combination's sheet on the search window, whose error sets the bounds of signals. `stress` says where
-    each accepted factor breaks, on search days.
+    each accepted factor breaks, on search days. `compared` sets the combiners side by side, on search and selection.
     """
 
     parts: Sequence[Part]
@@ -38,6 +39,8 @@ class Closing:
     curve: dict[str, Any] | None
     search: Sheet | None = None
     stress: dict[str, Any] | None = None
+    combination: Combination | None = None
+    compared: dict[str, Any] | None = None
 
 
 def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:
@@ -49,12 +52,15 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
     if not accepted:
         return Closing((), None, None, None, None)
     parts = [part(evaluator, name) for name in sorted(accepted)]
-    score = combine(parts)
+    combining = Combining(evaluator, parts)
+    combination = combining.chosen()
+    score = combination.score
     sealed = examine(evaluator, parts, score, AT_THE_CLOSE) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _book(evaluator, score, window)
     search = evaluator.scorer.score(score, evaluator.windows.search, 1)
-    return Closing(parts, score, sealed, book, curve, search, _stress(evaluator, sorted(accepted)))
+    stress = _stress(evaluator, sorted(accepted))
+    return Closing(parts, score, sealed, book, curve, search, stress, combination, combining.compared())
 
 
 def _stress(evaluator: Evaluator, accepted: Sequence[str]) -> dict[str, Any]:
@@ -63,12 +69,30 @@ def _stress(evaluator: Evaluator, accepted: Sequence[str]) -> dict[str, Any]:
 
 def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> dict[str, Any] | None:
     """Write the combination beside the results and return what the results say of it."""
-    if closing.score is None:
+    if closing.score is None or closing.combination is None:
         return None
+    made = closing.combination
     rows = write_combination(closing.score, evaluator.panel, folder / COMBINATION)
-    weight = tidy(1.0 / len(closing.parts))
-    weights = {part.factor_id: (weight or 0.0) * part.sign for part in closing.parts}
-    return {"file": COMBINATION, "rows": rows, "factors": sorted(weights), "weights": weights}
+    weights = made.signed_weights()
+    return {
+        "file": COMBINATION,
+        "rows": rows,
+        "factors": sorted(weights),
+        "weights": weights,
+        "weights_of": str(evaluator.panel.dates[-1]),
+        "weights_at": _weights_at(made, evaluator),
+        "combiner": made.kind,
+        "chosen": made.chosen,
+        "trading_rate": tidy(made.rate),
+        "compared": closing.compared,
+    }
+
+
+def _weights_at(made: Combination, evaluator: Evaluator) -> dict[str, dict[str, float]]:
+    """Return the weights at the end of each window, by its last day."""
+    windows = evaluator.windows
+    ends = {each.last_day: each.stop - 1 for each in (windows.search, windows.selection, windows.sealed)}
+    return {day: made.signed_weights(row) for day, row in ends.items()}
 
 
 def _book(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ledger import Ledger, Opening, WindowKey
-from .combination import Part, combine
+from .combination import Part
+from .combining import combined
 from .evaluator import Evaluator
 from .proof import borne_out, proof
 from .sheet import Sheet, tidy
@@ -25,7 +26,7 @@ def part(evaluator: Evaluator, name: str) -> Part:
 def unseal(evaluator: Evaluator, accepted: Sequence[str], reason: str) -> dict[str, Any]:
     """Combine accepted factors and examine them on the sealed days."""
     parts = [part(evaluator, name) for name in sorted(accepted)]
-    return examine(evaluator, parts, combine(parts), reason)
+    return examine(evaluator, parts, combined(evaluator, parts).score, reason)
 
 
 def examine(evaluator: Evaluator, parts: Sequence[Part], score: NDArray[np.float32], reason: str) -> dict[str, Any]:

@@ -62,6 +62,12 @@ class Profiler:
             "capacity": self._capacity(found, sheet.net_daily, reverse=sheet.rank_ic < 0),
         }
 
+    def capacity(self, values: Values) -> dict[str, Any]:
+        """Return what a factor that is held as it is could carry; see `Capacity`."""
+        target = self.scorer.target(self.window)
+        found = daily_statistics(self.window.cut(values), target.label, target.orders, target.returns, target.thin)
+        return self._capacity(found, self.scorer.score(values, self.window, 1).net_daily, reverse=False)
+
     @cached_property
     def _regimes(self) -> Mapping[str, NDArray[np.bool_]]:
         return market_regimes(self.scorer.panel, self.window)

@@ -96,7 +96,8 @@ class Scorer:
         return own_risk(self.panel, self.exposures) if self.settings.label_scale == "own_risk" else None
 
     @cached_property
-    def _main(self) -> Frame:
+    def main_label(self) -> Frame:
+        """Return the label that factors are scored against, `[T, N]`."""
         return self.label(self.settings.horizon_days)
 
     def label(self, days: int, rows: slice = slice(None)) -> Frame:
@@ -140,7 +141,7 @@ class Scorer:
         """Return what factors are scored against on a window; made at the first question."""
         if window not in self._targets:
             horizon = self.settings.horizon_days
-            label = inside(self._main, window, horizon)
+            label = inside(self.main_label, window, horizon)
             order = order_rows(label)
             self._targets[window] = Target(
                 label=label,

@@ -69,7 +69,9 @@ class LibrarySettings(BaseModel):
     )
 
 
-BEFORE: Mapping[str, Any] = MappingProxyType({"label_scale": "none", "test": "labels", "screen_t": 0.0})
+BEFORE: Mapping[str, Any] = MappingProxyType(
+    {"label_scale": "none", "test": "labels", "screen_t": 0.0, "combination": "equal", "trading_rate": 1.0}
+)
 """What was done before there was a choice."""
 
 
@@ -115,6 +117,16 @@ class EvidenceSettings(BaseModel):
     )
     prior_trials: int = Field(
         default=0, ge=0, description="looks at these days made elsewhere, by hand or by another tool"
+    )
+    combination: Literal["equal", "ridge", "adaptive", "best"] = Field(
+        default="adaptive",
+        description="how accepted factors are weighed; best takes the highest Sharpe after costs in walk-forward on search",
+    )
+    trading_rate: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="share of the way to the combination traded each day; 0 takes the best after costs on search",
     )
     published: bool = Field(default=True, description="compare with the published factors that ship")
     open_sealed: bool = Field(

@@ -1,0 +1,114 @@
+"""What a linear combination of ranks would have earned, kept small: second moments of ranks and labels, day by day.
+
+The daily RankIC of any weighting follows from them, so a combiner may try many weightings without touching a frame again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import rank_rows
+
+__all__ = ["FEWEST_NAMES", "Moments", "known_by", "measure_moments", "standard_ranks"]
+
+Series = NDArray[np.float64]
+Frame = NDArray[np.float32]
+
+FEWEST_NAMES = 10
+"""Names with a label below which a day teaches nothing."""
+UNIT = float(np.sqrt(12.0))
+"""Turns a centred percentile rank into one of deviation 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Second moments of the names that have a label.
+
+    Attributes
+    ----------
+    gram
+        ``[T, K, K]``: mean product of two factors' standard ranks; a missing value counts as the middle, 0.
+    covariance
+        ``[T, K]``: mean product of a factor's standard ranks with those of the label.
+    names
+        ``[T]``: how many names had a label; 0 on a day with fewer than 10, whose moments are 0.
+    """
+
+    gram: Series
+    covariance: Series
+    names: Series
+
+    @property
+    def days(self) -> int:
+        """Count the days."""
+        return len(self.names)
+
+    @property
+    def factors(self) -> int:
+        """Count the factors."""
+        return int(self.covariance.shape[1])
+
+    def turned(self, signs: Sequence[int] | NDArray[np.int64]) -> Moments:
+        """Return the moments of factors held in other directions, 1 or -1 each."""
+        turn = np.asarray(signs, dtype=np.float64)
+        return Moments(self.gram * turn[:, None] * turn, self.covariance * turn, self.names)
+
+    def signs(self, allowed: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the direction of each factor's mean RankIC over some days, ``[K]``; 1 where it is 0."""
+        return np.where(self.covariance[allowed].sum(axis=0) < 0, -1, 1)
+
+    def loss(self, weights: Series) -> Series:
+        """Return the mean squared error of a weighting each day, less that of predicting nothing, ``[T]``.
+
+        `weights` is ``[T, K]``, in label deviations for a standard rank of one.
+        """
+        square = np.einsum("tk,tkl,tl->t", weights, self.gram, weights)
+        found: Series = square - 2.0 * np.einsum("tk,tk->t", weights, self.covariance)
+        return found
+
+
+def measure_moments(ranks: Sequence[Frame] | NDArray[np.floating], labels: NDArray[np.floating]) -> Moments:
+    """Return the second moments of factors and labels.
+
+    Parameters
+    ----------
+    ranks
+        K frames ``[T, N]`` as of `standard_ranks`, NaN missing.
+    labels
+        ``[T, N]``, NaN where there is none; only their order within a day matters.
+    """
+    target = standard_ranks(labels)
+    seen = ~np.isnan(target)
+    count = seen.sum(axis=1)
+    names = np.where(count >= FEWEST_NAMES, count, 0)
+    days, size = len(target), len(ranks)
+    gram, covariance = np.zeros((days, size, size)), np.zeros((days, size))
+    for day in np.flatnonzero(names):
+        row = seen[day]
+        shown = np.nan_to_num(np.stack([each[day][row] for each in ranks]).astype(np.float64))
+        gram[day] = shown @ shown.T / names[day]
+        covariance[day] = shown @ target[day][row] / names[day]
+    return Moments(gram, covariance, names.astype(np.float64))
+
+
+def standard_ranks(values: NDArray[np.floating]) -> Frame:
+    """Return each day's percentile ranks, centred at 0 with deviation 1, ``[T, N]``; NaN stays NaN."""
+    found = UNIT * (rank_rows(np.ascontiguousarray(values)) - 0.5)
+    return found.astype(np.float32)
+
+
+def known_by(allowed: NDArray[np.bool_], horizon: int) -> NDArray[np.int64]:
+    """Return the last row that each day may learn from, ``[T]``, -1 where there is none.
+
+    The label of row s ends at the open of s + 1 + `horizon`, so it is known at the close of that day and later; rows that
+    are not `allowed` teach nothing.
+    """
+    rows = np.where(allowed, np.arange(len(allowed)), -1)
+    last = np.full(len(allowed), -1, dtype=np.int64)
+    if len(allowed) > horizon + 1:
+        last[horizon + 1 :] = np.maximum.accumulate(rows)[: -horizon - 1]
+    return last
