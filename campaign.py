@@ -187,7 +187,7 @@ class Campaign:
         for said in unheard:
             show(Progress("searching", message=said))
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
-        meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.spend(evaluator.run).usd)
+        meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.usd(evaluator.run))
         with evaluator.ledger.explained(evaluator.run), quietly_interrupted():
             ended = asyncio.run(self._research(evaluator, own, router, meter, show))
         show(meter.read("closing", message="combination, book, risk gate, report"))

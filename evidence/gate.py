@@ -7,6 +7,7 @@ selection window, written to the ledger before it is taken.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,6 +36,8 @@ LEAST_NAMES, LEAST_DAYS = 0.25, 0.5
 ASKED = {"horizon_days", "returns", "label_scale", "test", "level", "watch_p", "costs"}
 """Settings that decide what a look shows."""
 SWEPT = "each of the {days} search days was computed by a process that held no later one, and came out the same"
+WAIT_SECONDS, MOST_WAITS = 0.05, 12_000
+"""How a run waits for a look that another one is taking; after ten minutes it looks itself, and pays."""
 PAID = "paid"
 """Kind of the event by which a run is charged for a look that another run had opened and never took."""
 
@@ -163,15 +166,25 @@ class Gate:
 
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
         key, question = self.windows.key(self.windows.selection), digest(self._asked(case))
-        known = self._earlier_look(case.expression.id, question)
+        known = self._heard(self._earlier_look(case.expression.id, question))
         if not self._is_paid(known) and around.trials_left <= 0:
             raise trials_spent()
         trial = self.ledger.open_trial(Look(self.run, case.expression.id, key, self.settings.prior_trials, question))
+        trial = self._heard(trial) or trial
         if trial.outcome is None:
             if trial.run != self.run:  # another run was cut short before it looked: this one looks, and pays
                 self.ledger.record_event(self.run, PAID, str(trial.number), {"subject": trial.subject})
             trial = self.ledger.close_trial(trial.id, self._look(case, around, trial))
         return ruled(trial, reasons)
+
+    def _heard(self, trial: Trial | None) -> Trial | None:
+        """Return a look as it stands once no other run is taking it: what is under way elsewhere is not taken twice."""
+        for _ in range(MOST_WAITS):
+            if not trial or trial.outcome or trial.run == self.run or not self.ledger.is_held(trial.run):
+                break
+            time.sleep(WAIT_SECONDS)
+            trial = self._earlier_look(trial.subject, trial.question)
+        return trial
 
     def _is_paid(self, known: Trial | None) -> bool:
         """Tell whether a look costs this run nothing more: taken by anybody, opened by it, or charged to it."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from .errors import RunLocked
 from .home import Home
 from .library import Library
 from .link import Link
@@ -136,6 +137,14 @@ class Ledger:
     def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold a run for this process; `RunLocked`, with the other's number, if it is held already."""
         return self._locked(self.run_folder(run) / "lock", run, f"run {run}")
+
+    def is_held(self, run: str) -> bool:
+        """Tell whether somebody holds a run: a process is at work on it."""
+        try:
+            with self.lock(run):
+                return False
+        except RunLocked:
+            return True
 
     def lock_library(self) -> AbstractContextManager[None]:
         """Hold what becomes of the library for this process; `RunLocked`, with the other's number, if it is held already.

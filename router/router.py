@@ -119,6 +119,10 @@ class Router:
         """Return what a run's recorded calls took."""
         return spend_of(self._ledger.calls(run))
 
+    def usd(self, run: str) -> float:
+        """Return the US dollars that a run's recorded calls took, without reading them again."""
+        return self._account(run).spent.usd
+
     async def probe(self) -> list[Health]:
         """Return which configured models answer, without a paid call and without asking any other address."""
         looks = [

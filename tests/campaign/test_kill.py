@@ -9,6 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,8 @@ SMALL = [
 ]
 """A campaign of a few seconds that still spends trials and submits a set."""
 
+KILLS, KILLS_EACH = 50, 5
+
 WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -49,39 +54,93 @@ def finish(workspace: Path, log: Path, *more: str) -> bytes:
     return results.read_bytes()
 
 
+def lines(log: Path) -> list[tuple[str, str]]:
+    """Return what was logged, in order; the last line of a killed process may be cut off."""
+    found: list[tuple[str, str]] = []
+    for line in log.read_text().splitlines() if log.exists() else []:
+        with suppress(json.JSONDecodeError):
+            found += json.loads(line).items()
+    return found
+
+
+def count(log: Path) -> int:
+    """Return how many lines were logged."""
+    return len(lines(log))
+
+
 def answered_again(log: Path) -> list[str]:
     """Return the calls that were sent after their answer was in the ledger."""
     answered: set[str] = set()
     again = []
-    for line in log.read_text().splitlines():
-        entry = json.loads(line)
-        answered |= {entry["answered"]} if "answered" in entry else set()
-        again += [entry["sent"]] if entry.get("sent") in answered else []
+    for word, key in lines(log):
+        answered |= {key} if word == "answered" else set()
+        again += [key] if word == "sent" and key in answered else []
     return again
 
 
+def bill(log: Path) -> Counter[str]:
+    """Return how often the model charged for each question."""
+    return Counter(key for word, key in lines(log) if word == "charged")
+
+
+@dataclass
+class Storm:
+    """One campaign that is killed again and again; `lost` counts the calls that each kill caught under way."""
+
+    workspace: Path
+    log: Path
+    lost: list[int] = field(default_factory=list)
+
+    def strike(self, draw: random.Random, whole: float, written: int) -> bool:
+        """Run or resume it and kill it, at any time or among the calls; return False if it was done before."""
+        before = count(self.log)
+        process = start(self.workspace, self.log)
+        if draw.random() < 0.7:
+            wait_for(process, self.log, before + draw.randrange(1, written // 2))
+            struck = killed(process, draw.uniform(0.0, 0.1))
+        else:
+            struck = killed(process, draw.uniform(0.3, whole))
+        under_way = Counter(word for word, _ in lines(self.log)[before:])
+        self.lost += [under_way["charged"] - under_way["delivered"]] if struck else []
+        return struck
+
+
 @pytest.mark.slow
-def test_killed_at_twenty_random_moments_it_ends_the_same(tmp_path: Path) -> None:
+def test_killed_at_fifty_random_moments_it_ends_the_same(tmp_path: Path) -> None:
     began = time.monotonic()
-    expected = finish(tmp_path / "calm", tmp_path / "calm.jsonl")
+    calm = tmp_path / "calm.jsonl"
+    expected = finish(tmp_path / "calm", calm)
     whole = time.monotonic() - began
-    draw, kills, storms = random.Random(20), 0, 0
-    while kills < 20:
-        workspace, log = tmp_path / f"storm-{storms}", tmp_path / f"storm-{storms}.jsonl"
-        for _ in range(5):  # then let it through, and begin another
-            kills += killed(start(workspace, log), draw.uniform(0.3, whole))
-        assert finish(workspace, log) == expected
-        assert answered_again(log) == []
-        storms += 1
-    print(f"{kills} kills over {storms} campaigns of {whole:.0f} s")
+    draw, storms = random.Random(50), [Storm(tmp_path / "storm-0", tmp_path / "storm-0.jsonl")]
+    while sum(len(storm.lost) for storm in storms) < KILLS:
+        storm = storms[-1]
+        if len(storm.lost) < KILLS_EACH and storm.strike(draw, whole, count(calm)):
+            continue
+        check(storm, expected, calm)
+        storms.append(Storm(tmp_path / f"storm-{len(storms)}", tmp_path / f"storm-{len(storms)}.jsonl"))
+    check(storms[-1], expected, calm)
+    lost = [calls for storm in storms for calls in storm.lost]
+    assert max(lost) >= 2, "no kill fell among concurrent calls"
+    print(f"{len(lost)} kills over {len(storms)} campaigns of {whole:.0f} s; {sum(n > 1 for n in lost)} of them caught")
+    print(
+        f"several calls under way; {sum(bill(calm).values())} calls are charged in calm, {sum(lost)} more in all storms"
+    )
+
+
+def check(storm: Storm, expected: bytes, calm: Path) -> None:
+    """Let a campaign through: same bytes, nothing asked again whose answer was recorded, and only what was lost charged anew."""
+    assert finish(storm.workspace, storm.log) == expected
+    assert answered_again(storm.log) == []
+    assert bill(storm.log).keys() == bill(calm).keys()
+    assert sum(bill(storm.log).values()) - len(bill(calm)) <= sum(storm.lost) + len(storm.lost)
 
 
 def test_killed_twice_it_ends_the_same(tmp_path: Path) -> None:
     """Both kills fall within the search: once after a model's reply, once much later."""
     expected = finish(tmp_path / "calm", tmp_path / "calm.jsonl")
     workspace, log = tmp_path / "storm", tmp_path / "storm.jsonl"
-    for lines in (3, 20):
-        kill_after(start(workspace, log), log, lines)
+    for most in (6, 40):
+        kill_after(start(workspace, log), log, most)
     assert finish(workspace, log) == expected
     assert answered_again(log) == []
 
@@ -97,18 +156,21 @@ def test_with_python_factors_it_ends_the_same_too(tmp_path: Path) -> None:
     expected = finish(tmp_path / "calm", tmp_path / "calm.jsonl", *PYTHON)
     assert b"def factor(panel)" in expected
     workspace, log = tmp_path / "storm", tmp_path / "storm.jsonl"
-    for lines in (30, 50):
-        kill_after(start(workspace, log, *PYTHON), log, lines)
+    for most in (60, 100):
+        kill_after(start(workspace, log, *PYTHON), log, most)
     assert finish(workspace, log, *PYTHON) == expected
     assert answered_again(log) == []
 
 
-def kill_after(process: subprocess.Popen[bytes], log: Path, lines: int) -> None:
-    """Kill a process when it has logged so many lines of model calls."""
-    for _ in range(3_000):
-        if log.exists() and len(log.read_text().splitlines()) >= lines:
-            break
+def wait_for(process: subprocess.Popen[bytes], log: Path, most: int) -> None:
+    """Wait until so many lines are logged, or the process has ended."""
+    while count(log) < most and process.poll() is None:
         time.sleep(0.02)
+
+
+def kill_after(process: subprocess.Popen[bytes], log: Path, most: int) -> None:
+    """Kill a process when it has logged so many lines of model calls."""
+    wait_for(process, log, most)
     assert process.poll() is None
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()

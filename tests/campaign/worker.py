@@ -1,18 +1,25 @@
-"""Runs a campaign, or goes on with the one in the workspace, and logs each model call as it is sent and answered."""
+"""Runs a campaign, or goes on with the one in the workspace, with a model that takes its time and charges for each call."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from alphaloom import campaign
+from alphaloom.agents.offline import researcher
 from alphaloom.campaign import Campaign, Settings
 from alphaloom.ledger import AlphaloomError, read_settings
 from alphaloom.router import Router
 
+LONGEST_SECONDS = 0.06
 
-def log_calls(log: Path) -> None:
+
+def log_answers(log: Path) -> None:
     """Write a line when a call leaves for a provider, and one when its answer is in the ledger."""
     send = Router._send
 
@@ -25,13 +32,35 @@ def log_calls(log: Path) -> None:
     Router._send = logged  # type: ignore[method-assign]
 
 
+def paid_researcher(log: Path) -> Any:
+    """Return the offline researcher as a service: each call that arrives is charged, and answered in its own time.
+
+    How long a call takes hangs on the process: branches answer in another order each time.
+    """
+    provider = researcher()
+    answer = provider.acompletion
+
+    async def later(*given: Any, **call: Any) -> Any:
+        question = sha256(json.dumps([call["messages"], call["optional_params"]], default=str).encode()).hexdigest()
+        write(log, {"charged": question})
+        draw = sha256(f"{os.getpid()} {question}".encode()).digest()[0]
+        await asyncio.sleep(draw / 255 * LONGEST_SECONDS)
+        reply = await answer(*given, **call)
+        write(log, {"delivered": question})
+        return reply
+
+    provider.acompletion = later
+    return provider
+
+
 def write(log: Path, line: dict[str, str]) -> None:
     with log.open("a") as file:
         file.write(json.dumps(line) + "\n")
 
 
 def main(workspace: Path, log: Path, overrides: list[str]) -> None:
-    log_calls(log)
+    log_answers(log)
+    campaign.researcher = lambda: paid_researcher(log)  # type: ignore[attr-defined]
     try:
         Campaign.resume("latest", workspace=workspace)
     except AlphaloomError as error:
