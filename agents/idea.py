@@ -19,6 +19,7 @@ SHOWN_HYPOTHESES = 100
 SHOWN_REFUSED = 10
 """Past factors and hypotheses that the Idea agent reads; more would push out what matters."""
 MOST_BRANCHES = 1_000
+LONGEST_QUERY = 4_000
 
 
 async def recall(desk: Desk, round_key: str) -> Json:
@@ -26,11 +27,19 @@ async def recall(desk: Desk, round_key: str) -> Json:
     box = desk.tools.held_by("idea", TOOLS)
 
     async def read() -> Json:
-        past = await box.call("factors.recall", {"limit": desk.config.recall_limit})
+        past = await box.call("factors.recall", {"limit": desk.config.recall_limit, "query": _query(desk, round_key)})
         known = await box.call("market.search_fields", {"query": ""})
         return {**past, "described": known.get("fields", [])}
 
     return await desk.once("recall", round_key, read)
+
+
+def _query(desk: Desk, round_key: str) -> str:
+    """Return what past hypotheses should be about to be worth a thought: the person's words, and the last round's own."""
+    before = f"r{review.number_of(round_key) - 1:02d}"
+    last = [desk.journal.read("hypothesis", f"{before}/h{index:02d}") or {} for index in range(desk.config.hypotheses)]
+    words = [desk.steer.goal, *desk.steer.focus, *(str(each.get("mechanism", "")) for each in last)]
+    return " ".join(word for word in words if word)[:LONGEST_QUERY]
 
 
 def names(listed: Sequence[object]) -> list[str]:
@@ -156,6 +165,8 @@ def _context(desk: Desk, memory: Json, round_number: int, count: int, refused: S
         "record": {
             "factors": remembered.get("factors", [])[:SHOWN],
             "hypotheses": remembered.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
+            "mechanisms": remembered.get("mechanisms", []),
+            "refusals": remembered.get("refusals", []),
             "library": memory.get("library", []),
             **review.shown(desk, round_number),
             **({"refused": told} if told else {}),

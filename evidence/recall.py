@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..factors import OPERATORS
 from .alignment import Claim
 from .evaluator import Evaluator
+from .memory import LONGEST, Tale, by_mechanism, reminded
+
+MOST_LIBRARY = 100
+MOST_REFUSALS = 8
+CITED = re.compile(r"\bf[0-9a-f]{16}\b")
 
 
-def recall_facts(evaluator: Evaluator, limit: int) -> dict[str, Any]:
-    """Return the best-scored factors so far, the hypotheses with their best outcome, the library, and the language.
+def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str, Any]:
+    """Return the best-scored factors so far, hypotheses with what became of them, the library, and the language.
 
-    Ordered by merit, then id, so that it depends on what was recorded and not on when.
+    Its size does not grow with the history: of hypotheses those that say most of the query, the best and the newest are
+    told (`memory`), of mechanisms how often each was tried, of refusals some with their reasons, of the library the
+    factors that were added last. Ordered by merit, then id, so that it depends on what was recorded and not on when.
     """
     words = {row.factor_id: row.verdict for row in evaluator.ledger.verdicts(evaluator.run)}
-    claims = evaluator.claims()
+    claims, told = evaluator.claims(), evaluator.tried.told()
     lines = evaluator.rows.lines
     ranked = sorted((name for name in lines if name in claims), key=lambda name: (-(lines[name].merit or 0.0), name))
+    best = _best(claims, ranked)
+    tales = _tales(evaluator, told, best, Counter(claims[name].id for name in ranked), words)
+    shown = reminded(tales, query)
+    cited = frozenset(CITED.findall(" ".join(claim.statement for claim in told.values())))
+    library = evaluator.library()
     return {
-        "factors": [_factor(evaluator, name, claims[name], words) for name in ranked[:limit]],
-        "hypotheses": _hypotheses(evaluator, claims, ranked, words),
-        "library": [{"id": row.factor_id, "text": row.canonical} for row in evaluator.library()],
+        "factors": [_factor(evaluator, name, claims[name], words, cited) for name in ranked[:limit]],
+        "hypotheses": [_hypothesis(evaluator, tale, best.get(tale.id)) for tale in shown],
+        "mechanisms": by_mechanism(tales),
+        "refusals": _refusals(evaluator, shown),
+        "library": [{"id": row.factor_id, "text": row.canonical} for row in library[-MOST_LIBRARY:]],
+        "library_size": len(library),
         "operators": [_operator(name) for name in sorted(OPERATORS)],
         "fields": list(evaluator.mandate.columns(evaluator.panel)),
         "groups": sorted(evaluator.panel.groups),
     }
 
 
-def _factor(evaluator: Evaluator, name: str, claim: Claim, words: Mapping[str, str]) -> dict[str, Any]:
+def _factor(
+    evaluator: Evaluator, name: str, claim: Claim, words: Mapping[str, str], cited: Collection[str]
+) -> dict[str, Any]:
     row = evaluator.rows[name]
     sheet = row.sheet
     return {
@@ -43,26 +62,57 @@ def _factor(evaluator: Evaluator, name: str, claim: Claim, words: Mapping[str, s
         "merit": sheet["merit"],
         "weaknesses": [weakness["code"] for weakness in sheet["weaknesses"]],
         "outcome": words.get(name, "scored"),
+        **({"followed": True} if name in cited else {}),
     }
 
 
-def _hypotheses(
-    evaluator: Evaluator, claims: Mapping[str, Claim], ranked: Sequence[str], words: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def _best(claims: Mapping[str, Claim], ranked: Sequence[str]) -> dict[str, str]:
+    """Return by hypothesis its factor of most merit."""
     best: dict[str, str] = {}
     for name in ranked:
         best.setdefault(claims[name].id, name)
-    said = {claim.id: claim for claim in claims.values()}
-    return [
-        {
-            "id": name,
-            "mechanism": said[name].mechanism,
-            "statement": said[name].statement,
-            "best_t": evaluator.rows.lines[best[name]].t,
-            "outcome": words.get(best[name], "scored"),
-        }
-        for name in sorted(said)
-    ]
+    return best
+
+
+def _tales(
+    evaluator: Evaluator, told: Mapping[str, Claim], best: Mapping[str, str], scored: Mapping[str, int],
+    words: Mapping[str, str],
+) -> list[Tale]:  # fmt: skip
+    """Return what became of every hypothesis, by id; none but a set's is left out."""
+    found = []
+    for name, claim in told.items():
+        mine = best.get(name)
+        t = evaluator.rows.lines[mine].t if mine else None
+        outcome = words.get(mine, "scored") if mine else "refused"
+        refused: Mapping[str, int] = evaluator.tried.refused.get(name, {})
+        found.append(Tale(name, claim.mechanism, claim.statement, t, outcome, scored.get(name, 0), refused))
+    return found
+
+
+def _hypothesis(evaluator: Evaluator, tale: Tale, best: str | None) -> dict[str, Any]:
+    """Return what is told of a hypothesis: what it said, what it reached, and what stood in its way."""
+    weak = [weakness["code"] for weakness in evaluator.rows[best].sheet["weaknesses"]] if best else []
+    return {
+        "id": tale.id,
+        "mechanism": tale.mechanism,
+        "statement": tale.statement[:LONGEST],
+        "best_t": tale.best_t,
+        "outcome": tale.outcome,
+        "worked": tale.worked,
+        "fate": tale.fate,
+        "weaknesses": weak,
+    }
+
+
+def _refusals(evaluator: Evaluator, shown: Sequence[Tale]) -> list[dict[str, str]]:
+    """Return refused formulas of the hypotheses that are told, one each, the newest of each step first."""
+    found, seen = [], Counter[str]()
+    for tale in reversed(shown):
+        _, text, stage, reason = evaluator.tried.examples.get(tale.id, ("", "", "", ""))
+        if stage and seen[stage] < 3:
+            seen[stage] += 1
+            found.append({"hypothesis": tale.id, "text": text, "stage": str(stage), "reason": reason})
+    return found[:MOST_REFUSALS]
 
 
 def _operator(name: str) -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import NamedTuple
 
 from ..ledger import Attempt, Evaluation, Ledger
+from ..ledger.records import Stage
 from .alignment import Claim
 from .proposal import SET
 
@@ -15,6 +16,8 @@ __all__ = ["Line", "Scores", "Tried"]
 
 AT_HAND = 256
 """Whole sheets kept in memory: those that were read last."""
+SHOWN = 200
+"""Characters of a refused formula and of its reason that are kept at hand."""
 
 
 class Line(NamedTuple):
@@ -101,6 +104,10 @@ class Tried:
         How many proposals were recorded.
     hypotheses
         The ids of the hypotheses that they tested.
+    refused
+        By hypothesis, how many of its formulas each step refused before they were scored.
+    examples
+        By hypothesis, the refused formula with the smallest key: key, text, step, reason.
     """
 
     def __init__(self, ledger: Ledger, run: str) -> None:
@@ -109,6 +116,8 @@ class Tried:
         self._seen = 0
         self._first: dict[str, tuple[str, str]] = {}
         self._claims: dict[str, Claim] = {}
+        self.refused: dict[str, Counter[str]] = {}
+        self.examples: dict[str, tuple[str, str, Stage, str]] = {}
         self.attempts = 0
         self.hypotheses: set[str] = set()
 
@@ -126,6 +135,10 @@ class Tried:
         if attempt.stage == "scored" and attempt.factor_id:
             mine = (attempt.key, attempt.hypothesis)
             self._first[attempt.factor_id] = min(mine, self._first.get(attempt.factor_id, mine))
+        elif attempt.stage != "scored":
+            self.refused.setdefault(attempt.hypothesis, Counter())[attempt.stage] += 1
+            said = (attempt.key, attempt.text[:SHOWN], attempt.stage, attempt.reason[:SHOWN])
+            self.examples[attempt.hypothesis] = min(said, self.examples.get(attempt.hypothesis, said))
 
     def claim(self, factor_id: str) -> Claim | None:
         """Return a scored factor's claim: that of the attempt with the smallest key, whatever came first in time."""
@@ -135,6 +148,10 @@ class Tried:
     def claims(self) -> dict[str, Claim]:
         """Return the claim of every scored factor."""
         return {name: self._claim(hypothesis) for name, (_, hypothesis) in self.refresh()._first.items()}
+
+    def told(self) -> dict[str, Claim]:
+        """Return the claim of every hypothesis of which anything was tried, by id."""
+        return {name: self._claim(name) for name in sorted(self.refresh().hypotheses)}
 
     def _claim(self, hypothesis: str) -> Claim:
         if hypothesis not in self._claims:

@@ -58,9 +58,12 @@ def factors_server(evaluator: Evaluator) -> MCPServer:
 
     @server.tool(annotations=READ_ONLY)
     @tool
-    def recall(limit: Annotated[int, Field(ge=1, le=100)] = 30) -> dict[str, Any]:
+    def recall(
+        limit: Annotated[int, Field(ge=1, le=100)] = 30,
+        query: Annotated[str, Field(max_length=4_000, description="words of what hypotheses should be about")] = "",
+    ) -> dict[str, Any]:
         """Return what was tried and how it went on the search window, with the operators and fields there are."""
-        return recall_facts(evaluator, limit)
+        return recall_facts(evaluator, limit, query)
 
     return server
 

@@ -39,7 +39,11 @@ def _worth_following(context: Context, count: int) -> list[Json]:
     rows = [row for row in context.rows("record", "factors") if isinstance(row, dict)]
     strong = [row for row in rows if abs(float(row.get("t") or 0.0)) >= PROMISING_T]
     of = {row["id"]: _mechanism_of(context, row) for row in strong}
-    strong = [row for row in strong if steering.permits(of[row["id"]]) and row["id"] not in _followed(context)]
+    strong = [
+        row
+        for row in strong
+        if steering.permits(of[row["id"]]) and row["id"] not in _followed(context) and not row.get("followed")
+    ]
     worth = {
         row["id"]: abs(float(row["t"])) - TIRING * tries.get(of[row["id"]], 0) + steering.allure(of[row["id"]])
         for row in strong
@@ -54,7 +58,10 @@ def _worth_following(context: Context, count: int) -> list[Json]:
 
 def _tries(context: Context) -> dict[str, int]:
     """Return how many hypotheses on record name each mechanism."""
-    tries: dict[str, int] = {}
+    told = [row for row in context.rows("record", "mechanisms") if isinstance(row, dict)]
+    tries: dict[str, int] = {str(row["mechanism"]): int(row["hypotheses"]) for row in told}
+    if tries:
+        return tries
     for row in context.rows("record", "hypotheses"):
         mechanism = str(row.get("mechanism", "")) if isinstance(row, dict) else ""
         tries[mechanism] = tries.get(mechanism, 0) + 1

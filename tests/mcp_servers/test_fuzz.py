@@ -47,7 +47,7 @@ ARGUMENTS = {
     "factors.check_factor": ("text", "dialect"),
     "factors.explain_factor": ("text", "dialect"),
     "factors.find_similar": ("text", "top"),
-    "factors.recall": ("limit",),
+    "factors.recall": ("limit", "query"),
     "evaluation.score_factor": ("text", "hypothesis", "key"),
     "evaluation.submit_to_gate": ("ids", "key"),
     "evaluation.submit_set": ("members", "key"),
