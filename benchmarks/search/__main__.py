@@ -1,5 +1,6 @@
 """What a search finds, beside other ways to search.
 
+python -m benchmarks.search setup                 install the rivals, once
 python -m benchmarks.search planted               markets whose alphas are known, at equal evaluations
 python -m benchmarks.search planted --seeds 2 --method oracle --method random
 
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from ..parts import run_part
 
 PARTS = {
+    "setup": "install gplearn and LightGBM in an environment of their own, once",
     "planted": "markets whose alphas are known: recall, and correlation with the noise-free expected return",
 }
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.factors import Engine, parse, warm_up
+from alphaloom.factors import Engine, warm_up
 from alphaloom.ledger import JSON, digest
 
 from .choice import centred_ranks, chosen, combination, ridge
+from .features import formula
 from .market import say
 from .methods.method import Allowance, Answer, Factor, Method, cpu_seconds
 from .scoring import Truth, examined, judged
@@ -66,10 +67,8 @@ class Cells:
             ground.order  # noqa: B018  the label is sorted before the clock starts: everybody shares it
             began = cpu_seconds()
             answer = method.search(ground, allowance, seed)
-            write(
-                place,
-                Cell(ten_of(world, answer), answer.evaluations, cpu_seconds() - began, answer.combined, answer.more),
-            )
+            spent = cpu_seconds() - began
+            write(place, Cell(ten_of(world, answer), answer.evaluations, spent, answer.combined, answer.more))
         return read(place)
 
     def _place(self, world: World, method: Method, allowance: Allowance, seed: int) -> Path:
@@ -90,7 +89,14 @@ def code_of(method: Method) -> str:
     """Return the digest of the code that decides what a method finds, and of what else it says decides it."""
     own = Path(__file__).parent
     module = Path(str(sys.modules[type(method).__module__].__file__))
-    files = [own / "choice.py", own / "world.py", own / "textbook.py", own / "methods" / "method.py", module]
+    files = [
+        own / "choice.py",
+        own / "pursuit.py",
+        own / "world.py",
+        own / "textbook.py",
+        own / "methods" / "method.py",
+        module,
+    ]
     state = hashlib.sha256(b"\0".join(path.read_bytes() for path in files))
     return state.hexdigest()[:16] + method.state()
 
@@ -102,14 +108,14 @@ def ten_of(world: World, answer: Answer) -> tuple[Factor, ...]:
     def values(factor: Factor) -> Values:
         if factor.values is not None:
             return np.ascontiguousarray(world.windows.search.cut(factor.values))
-        return ground.engine.evaluate([parse(factor.text)])[0]
+        return ground.engine.evaluate([formula(factor.text)])[0]
 
     return tuple(chosen(answer.factors, values))
 
 
 def on_all_days(world: World, factors: Sequence[Factor]) -> list[Values]:
     """Return each factor's values on all days of the panel, `[T, N]`."""
-    formulas = [parse(factor.text) for factor in factors if factor.values is None]
+    formulas = [formula(factor.text) for factor in factors if factor.values is None]
     computed = iter(Engine(world.panel, cache_bytes=0, threads=1).evaluate(formulas))
     return [next(computed) if factor.values is None else factor.values for factor in factors]
 

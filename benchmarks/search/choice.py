@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from alphaloom.factors import RowOrder, order_rows, rank_rows, row_rank_correlation
 
-__all__ = ["ALIKE", "MOST", "by_gain", "centred_ranks", "chosen", "combination", "likeness", "ridge"]
+__all__ = ["ALIKE", "MOST", "centred_ranks", "chosen", "combination", "likeness", "ridge"]
 
 Values = NDArray[np.float32]
 Frame = NDArray[np.float64]
@@ -53,48 +53,6 @@ def chosen(
         if len(taken) == most:
             break
     return [item for item, _ in taken]
-
-
-def by_gain(columns: Sequence[Values], label: Values, *, most: int = MOST, alike: float = ALIKE) -> list[int]:
-    """Return factors in the order in which each explains most of what those before it leave of the label.
-
-    Ten of the strongest t are ten variants of the loudest effect; so a rival that is to be strong is given this order. It is
-    orthogonal matching pursuit: after each choice the label is regressed on all that were chosen.
-
-    Parameters
-    ----------
-    columns : sequence of arrays
-        Centred ranks of the candidates on the same cells, ``[cells]`` each.
-    label : array
-        Centred ranks of the label, ``[cells]``.
-    most : int
-        How many to order; the rest is left out.
-    alike : float
-        Absolute correlation over all cells from which a candidate is skipped.
-
-    Returns
-    -------
-    list of int
-        Places in `columns`.
-    """
-    if not len(columns):
-        return []
-    matrix = np.stack(columns)
-    length = np.linalg.norm(matrix, axis=1)
-    open_ = length > 0
-    taken: list[int] = []
-    rest = label
-    while open_.any() and len(taken) < most:
-        gain = np.where(open_, np.abs(matrix @ rest) / np.where(length > 0, length, 1.0), -1.0)
-        best = int(np.argmax(gain))
-        taken.append(best)
-        near = np.abs(matrix @ matrix[best]) / np.where(length > 0, length * length[best], 1.0)
-        open_ &= near < alike
-        open_[best] = False
-        basis = matrix[taken]
-        weights = np.linalg.lstsq(basis @ basis.T, basis @ label, rcond=1e-8)[0]
-        rest = label - weights.astype(np.float32) @ basis
-    return taken
 
 
 def centred_ranks(values: Values) -> Values:

@@ -14,6 +14,7 @@ from .market import PLANTS, Size, say, told, worlds
 from .methods.campaign import Alphaloom
 from .methods.method import Allowance, Method
 from .methods.oracle import Oracle
+from .methods.outside import boosted, genetic
 from .methods.sampled import Sampled
 from .methods.skeletons import Skeletons
 from .methods.textbook import Textbook
@@ -50,7 +51,8 @@ def main(given: Sequence[str]) -> int:
 def methods(world: World, asked: Sequence[str], given: tuple[str, ...] = ()) -> list[Method]:
     """Return the methods, those whose name holds one of the asked words; those that cannot run are told."""
     known: list[Method] = [
-        Oracle(world.alphas), Oracle(world.alphas, living=True), Textbook(), Skeletons(), Sampled(), Alphaloom(overrides=given),
+        Oracle(world.alphas), Oracle(world.alphas, living=True), Textbook(), Skeletons(), Sampled(), genetic(), boosted(),
+        Alphaloom(overrides=given),
     ]  # fmt: skip
     wanted = [each for each in known if not asked or any(word in each.name for word in asked)]
     for each in wanted:

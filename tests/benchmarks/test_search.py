@@ -14,14 +14,20 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.evidence.windows import Window
-from alphaloom.factors import parse
+from alphaloom.factors import Engine, parse
 from alphaloom.factors.planting import PlantSettings, Signal
 from alphaloom.market import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
+from benchmarks.rivals.days import daily_rank_ic
 from benchmarks.search import market, planted
-from benchmarks.search.choice import by_gain, centred_ranks, chosen, combination, ridge
+from benchmarks.search.cells import Cell, read, write
+from benchmarks.search.choice import centred_ranks, chosen, combination, ridge
+from benchmarks.search.features import alpha158, formula, hand_over
 from benchmarks.search.known import draws, form
 from benchmarks.search.market import life_in, objection
 from benchmarks.search.methods.campaign import Alphaloom
+from benchmarks.search.methods.method import Factor
+from benchmarks.search.methods.outside import Outside
+from benchmarks.search.pursuit import by_gain
 from benchmarks.search.scoring import judged, recall, span_r2, unrelated
 from benchmarks.search.table import figures, table
 from benchmarks.search.world import Alpha, labelled
@@ -197,6 +203,7 @@ def test_a_whole_run_in_small(
     monkeypatch.setattr(market, "planted_market", small)
     monkeypatch.setattr(market, "known_forms", lambda folder: frozenset())
     monkeypatch.setattr(market, "LEAST_T", 0.0)
+    monkeypatch.setattr(Outside, "missing", lambda self: "not asked")
     told = tmp_path / "rows.json"
     asked = ["--seeds", "1", "--days", "600", "--names", "60", "--evaluations", "30", "--folder", str(tmp_path)]
     assert planted.main([*asked, "--json", str(told)]) == 0
@@ -212,3 +219,42 @@ def test_a_whole_run_in_small(
     again = capsys.readouterr()
     assert "simulating" not in again.err
     assert again.out == first.out
+
+
+def test_a_rival_reads_the_same_rank_ic() -> None:
+    values, label = noise(4), noise(5)
+    assert np.mean(daily_rank_ic(values, label)) == pytest.approx(
+        np.mean([np.corrcoef(v.argsort().argsort(), x)[0, 1] for v, x in zip(values, label, strict=True)]), abs=1e-6
+    )
+    ranks = centred_ranks(label)
+    ranks[0, :10] = np.nan
+    there = ~np.isnan(ranks[0])
+    own = np.corrcoef(values[0, there].argsort().argsort(), ranks[0, there])[0, 1]
+    assert daily_rank_ic(values, ranks)[0] == pytest.approx(own, abs=1e-6)
+    assert not daily_rank_ic(np.ones_like(values), label).any()
+
+
+def test_features_are_handed_over_without_a_later_label(tmp_path: Path) -> None:
+    world = labelled("", simulate(SyntheticConfig(seed=1, days=600, names=30)).panel)
+    hand_over(world.ground(), tmp_path)
+    features, label = np.load(tmp_path / "features.npy"), np.load(tmp_path / "label.npy")
+    assert features.shape == (158, 600, 30)
+    assert label.shape == (world.windows.search.days, 30)
+    place = list(alpha158()).index("ROC20")
+    own = centred_ranks(Engine(world.panel).evaluate([formula("Alpha158 ROC20")])[0])
+    assert np.abs(features[place] - own).max() < 1e-3
+    assert np.isnan(label).sum() == np.isnan(world.windows.search.cut(world.label)).sum()
+
+
+def test_an_answer_is_kept_with_its_arrays(tmp_path: Path) -> None:
+    values = noise(7)
+    values[0, 0] = np.nan
+    write(tmp_path / "cell", Cell((Factor("x", 2.0, values), Factor("rank(close)", 1.0)), 12, 3.5, values, {"a": 1}))
+    found = read(tmp_path / "cell")
+    assert (found.evaluations, found.cpu_s, found.more) == (12, 3.5, {"a": 1})
+    assert [factor.text for factor in found.factors] == ["x", "rank(close)"]
+    assert found.factors[1].values is None
+    assert found.factors[0].values is not None
+    assert found.combined is not None
+    assert np.isnan(found.combined[0, 0])
+    assert rank_correlation(found.combined[1:], values[1:]) > 0.999

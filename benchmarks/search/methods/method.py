@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from alphaloom.factors import Expression
 
-from ..choice import by_gain, centred_ranks
+from ..choice import centred_ranks
+from ..pursuit import by_gain
 from ..world import Ground
 
 __all__ = ["Allowance", "Answer", "Factor", "Meter", "Method", "cpu_seconds", "preferred", "tried"]
