@@ -42,6 +42,7 @@ async def score(desk: Desk, branch: str, item: Json) -> Json:
         "text": item["text"],
         "hypothesis": {name: hypothesis[name] for name in (*HYPOTHESIS, "source") if name in hypothesis},
         "key": item["key"],
+        "description": str(item.get("rationale", "")),
     }
 
     async def call() -> Json:

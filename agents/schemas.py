@@ -65,9 +65,17 @@ class Advice(Record):
     why: str = Field(max_length=500)
 
 
+class Opinion(Record):
+    """Whether formulas say what their hypothesis says, as a model sees it: kept as a warning, heard by no program."""
+
+    verdict: Literal["agrees", "doubts"]
+    why: str = Field(max_length=500)
+
+
 class Critique(Record):
     """The Eval agent's reply."""
 
     weaknesses: list[Weakness] = Field(max_length=20)
     advice: list[Advice] = Field(max_length=9)
     keep: bool
+    alignment: Opinion | None = None

@@ -72,7 +72,7 @@ def line(progress: Progress) -> str:
     if not progress.evaluations_budget:
         return f"{progress.phase}{said}"
     parts = [
-        plural(progress.hypotheses, "hypothesis", "hypotheses"),
+        plural(progress.hypotheses, "hypothesis", "hypotheses") + _variety(progress),
         f"{plural(progress.attempts, 'factor')} tried",
         f"{progress.evaluations}/{progress.evaluations_budget} evaluations",
         plural(progress.trials, "trial"),
@@ -102,7 +102,7 @@ def _counts(progress: Progress) -> RenderableType:
     grid.add_column()
     done = min(progress.evaluations, progress.evaluations_budget)
     best = "" if progress.best_search_t is None else f", best |t| on search {abs(progress.best_search_t):.1f}"
-    grid.add_row("hypotheses", str(progress.hypotheses))
+    grid.add_row("hypotheses", f"{progress.hypotheses}{_variety(progress)}")
     grid.add_row("factors", f"{progress.attempts} tried, {progress.evaluations} evaluated{best}")
     grid.add_row("", ProgressBar(total=max(progress.evaluations_budget, 1), completed=done, width=40))
     grid.add_row("verdicts", f"{plural(progress.trials, 'trial')}: {_verdicts(progress)}")
@@ -118,6 +118,10 @@ def _where(progress: Progress) -> str:
 
 def _message(progress: Progress) -> str:
     return EVENTS.get(progress.message, progress.message)
+
+
+def _variety(progress: Progress) -> str:
+    return "" if progress.mechanisms is None else f" ({progress.mechanisms:.1f} mechanisms this round)"
 
 
 def _verdicts(progress: Progress) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..factors import explain
+from ..factors import Expression, explain
 from ..ledger import VerdictRow
 from .alignment import Claim
 from .beside import Looks
@@ -23,7 +23,9 @@ from .opening import earlier_openings
 from .power import next_power
 from .profile import Profiler
 from .sheet import tidy
+from .variety import variety
 from .windows import Window
+from .wording import doubts
 
 WORDS = ("accepted", "watchlist", "rejected")
 
@@ -81,6 +83,7 @@ class Dossier:
             "windows": self._windows(),
             **entries,
             "attempts": self.attempts(),
+            "diversity": variety(evaluator.ledger, evaluator.run),
             "evaluations": evaluator.evaluations_spent(),
             "trials": evaluator.trials_spent(),
             "prior_trials": len(looks.trials) - len(own) + looks.declared,
@@ -146,6 +149,7 @@ class Dossier:
             "text": expression.shown,
             "explained": explain(expression),
             "hypothesis": self.claims[name].record(),
+            "alignment": self._alignment(name, expression),
             "reasons": list(row.reasons) if row else [_not_sent(evaluation.sheet)],
             "metrics": {"search": search, "selection": self._selection(name, row)},
             "trial": row.metrics["trial"] if row else None,
@@ -154,6 +158,23 @@ class Dossier:
             "profile": self._profile(name) if word != "rejected" else None,
             "incremental": self._incremental(name) if row and row.metrics["trial"] is not None else None,
         }
+
+    def _alignment(self, name: str, expression: Expression) -> dict[str, Any]:
+        """Return what a rule suspects of a factor and its words, and what a model said of them: nothing here decided."""
+        claim, search = self.claims[name], self.evaluator.rows[name].sheet
+        rules = [] if name in self.members else [each["message"] for each in doubts(expression, claim, search)]
+        return {"doubts": rules, "opinions": self.opinions.get(claim.id, [])}
+
+    @cached_property
+    def opinions(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Return what the Eval agent said of formulas and their hypothesis, by hypothesis, step by step."""
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        events = self.evaluator.ledger.events(self.evaluator.run, "agents.critique")
+        for event in sorted(events, key=lambda each: each.key):
+            branch, _, step = event.key.rpartition("/s")
+            if said := event.body.get("alignment"):
+                found.setdefault(branch, []).append({"step": int(step), **said})
+        return found
 
     def _selection(self, name: str, row: VerdictRow | None) -> dict[str, Any] | None:
         """Return what selection showed, with the Sharpe ratio that is deflated for clusters beside those of the verdict."""

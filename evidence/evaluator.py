@@ -41,6 +41,7 @@ from .sheet import tidy
 from .verdict import Verdict
 from .weaknesses import name_weaknesses
 from .windows import Window, Windows
+from .wording import doubts
 
 Values = NDArray[np.float32]
 MOST_MEMBERS = 10
@@ -218,7 +219,9 @@ class Evaluator:
         if row is None:
             return {"ok": False, "stage": "budget", "errors": [plain("the campaign's evaluations are used up")]}
         self._attempt(proposal, expression.id, "scored", "")
-        return {"ok": True, **self._facts(row)}
+        facts = self._facts(row)
+        facts["weaknesses"] += doubts(expression, proposal.claim, row.sheet, proposal.description)
+        return {"ok": True, **facts}
 
     def _refuse(
         self, proposal: Proposal, stage: str, errors: list[dict[str, Any]], factor_id: str | None = None

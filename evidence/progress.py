@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .evaluator import Evaluator
+from .variety import of_round
 
 
 @dataclass(frozen=True)
 class Progress:
     """One moment of a campaign, for a person who watches; nothing here is written to a result.
 
-    Seconds are those of this process: a resumed run begins at zero. `remaining_s` extrapolates the evaluations.
+    `mechanisms` is the effective number of mechanisms of the round under way. Seconds are those of this process: a resumed run begins at zero. `remaining_s` extrapolates the evaluations.
     """
 
     phase: str
@@ -29,6 +30,7 @@ class Progress:
     rejected: int = 0
     usd: float = 0.0
     best_search_t: float | None = None
+    mechanisms: float | None = None
     message: str = ""
     elapsed_s: float = 0.0
     remaining_s: float | None = None
@@ -70,6 +72,7 @@ class Meter:
             rejected=words["rejected"],
             usd=self.usd(),
             best_search_t=evaluator.rows.best_t,
+            mechanisms=of_round(evaluator.ledger, evaluator.run, at_round),
             message=message,
             elapsed_s=elapsed,
             remaining_s=self._remaining(elapsed),

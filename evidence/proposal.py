@@ -18,12 +18,14 @@ LONGEST = 100
 class Proposal:
     """A formula that somebody proposes, with the hypothesis it is meant to test.
 
-    `key` orders attempts within a run; the same key twice is the same attempt.
+    `key` orders attempts within a run; the same key twice is the same attempt. `description` is what
+    its author says of the formula: it is compared with it, and may raise a doubt.
     """
 
     text: str
     claim: Claim
     key: str
+    description: str = ""
 
     def refuse_retold(self, ledger: Ledger, run: str) -> None:
         """Refuse a key or a hypothesis that already stands for something else, before anything is written or scored.

@@ -51,10 +51,13 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
     @server.tool(annotations=RECORDS)
     @tool
     def score_factor(
-        text: Annotated[str, Field(min_length=1, max_length=LONGEST_CODE)], hypothesis: Hypothesis, key: Key
+        text: Annotated[str, Field(min_length=1, max_length=LONGEST_CODE)],
+        hypothesis: Hypothesis,
+        key: Key,
+        description: Annotated[str, Field(max_length=1_000, description="what you say of the formula")] = "",
     ) -> dict[str, Any]:
         """Check, score and record a formula or Python factor on the search window; a refusal says which step and why."""
-        return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key))
+        return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key, description))
 
     @server.tool(annotations=RECORDS)
     @tool

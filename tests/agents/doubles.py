@@ -117,7 +117,7 @@ class Servers:
     def budget(self) -> dict[str, Any]:
         return {"evaluations_left": self.evaluations - len(self.scored), "trials_left": self.trials - len(self.looks)}
 
-    def score_factor(self, text: str, hypothesis: dict[str, Any], key: str) -> dict[str, Any]:
+    def score_factor(self, text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
         self.hypotheses.setdefault(hypothesis["id"], hypothesis)
         refusal = self.refuse({"text": text, "hypothesis": hypothesis, "key": key})
         if refusal is not None:

@@ -82,9 +82,12 @@ def test_a_seed_that_is_known_already_is_a_parent_and_never_sent(lab: Maker) -> 
     campaign = lab(config=SMALL.model_copy(update={"rounds": 1}), own=Own(seeds=(Seed(text=TARGET),)))
     plain = campaign.servers.score_factor
 
-    def score(text: str, hypothesis: dict[str, Any], key: str) -> dict[str, Any]:
+    def score(text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
         known = [{"code": "known", "message": "nearly Alpha 1", "value": None}] if text == TARGET else []
-        return {**(answer := plain(text, hypothesis, key)), "weaknesses": [*answer.get("weaknesses", []), *known]}
+        return {
+            **(answer := plain(text, hypothesis, key, description)),
+            "weaknesses": [*answer.get("weaknesses", []), *known],
+        }
 
     campaign.servers.score_factor = score  # type: ignore[method-assign]
     state = campaign.run()

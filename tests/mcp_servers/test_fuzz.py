@@ -48,7 +48,7 @@ ARGUMENTS = {
     "factors.explain_factor": ("text", "dialect"),
     "factors.find_similar": ("text", "top"),
     "factors.recall": ("limit", "query"),
-    "evaluation.score_factor": ("text", "hypothesis", "key"),
+    "evaluation.score_factor": ("text", "hypothesis", "key", "description"),
     "evaluation.submit_to_gate": ("ids", "key"),
     "evaluation.submit_set": ("members", "key"),
     "evaluation.budget": (),
