@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -13,6 +12,8 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from .agents import AgentsConfig, Desk, Models, Own, Steer, Toolset, run_graph
+from .agents.attendance import Attendance
+from .agents.graph import State
 from .agents.interruption import quietly_interrupted
 from .agents.offline import DESCRIPTION, NAME, researcher
 from .evidence import (
@@ -22,19 +23,20 @@ from .evidence import (
     Dossier,
     Evaluator,
     EvidenceSettings,
-    Meter,
     Progress,
     close,
     named,
     write_closing,
 )
+from .evidence.attention import RUNNING, Attention, refuse_undecided
+from .evidence.beginning import begin
 from .evidence.jail import Jail, SandboxSettings
 from .evidence.mandate import Mandate
-from .evidence.screening_seed import note_screening_seed
 from .evidence.seeds import read_seeds
 from .evidence.settings import as_recorded
 from .factors import MarketSettings, warm_up
-from .ledger import AlphaloomError, Journal, Ledger, Run, digest, read_json, read_settings, write_json
+from .ledger import AlphaloomError, Journal, Ledger, read_json, read_settings, write_json
+from .ledger.requests import stops
 from .market import Panel
 from .mcp_servers import SERVERS, open_sessions
 from .risk import Policy
@@ -60,6 +62,7 @@ class Settings(BaseModel):
     models: Models = Models()
     evidence: EvidenceSettings = EvidenceSettings()
     budget: Budget = Budget()
+    approve: bool = Field(default=False, description="what passes the gate waits for a person: alphaloom review")
     sandbox: SandboxSettings = SandboxSettings()
     risk: Policy = Policy()
 
@@ -126,6 +129,7 @@ class Campaign:
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
             row = named(ledger, run)
             folder = ledger.run_folder(row.id)
+            refuse_undecided(ledger, row)
         if row.status == "done":
             return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
         settings = Settings.recorded(row.config["settings"])
@@ -146,14 +150,23 @@ class Campaign:
             python, steer = self.settings.agents.python, self.settings.steer
             Mandate(steer.fields).fit(panel)
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
-            run = self.run_id or self._begin(ledger, panel, dataset, own)
+            run = self.run_id or begin(
+                self.settings, ledger, panel, (dataset, self.clock(), self.draw()), own.model_dump(mode="json")
+            )
+            heard = stops(ledger, run)
             own = Own.model_validate(ledger.run(run).config.get("own", {}))
             mandate = Mandate(steer.fields, steer.avoid, frozenset(seed.text for seed in own.seeds))
             with ledger.lock(run):
+                ledger.finish_run(run, RUNNING)
                 warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
-                evaluator = bench.evaluator(run, self.settings.budget, python=python, mandate=mandate)
-                record = self._search(evaluator, own, show)
-                return self._finish(ledger, run, record)
+                settings = self.settings
+                evaluator = bench.evaluator(
+                    run, settings.budget, python=python, mandate=mandate, approve=settings.approve
+                )
+                attention = Attention(evaluator, settings.agents.rounds, show, self.clock, heard)
+                result = self._finish(ledger, run, self._search(evaluator, own, attention))
+                attention.note("done")
+                return result
 
     def recognise(self, ledger: Ledger, panel: Panel) -> None:
         """Check that a resumed run still sees the same data, before anything is fixed for other data."""
@@ -164,55 +177,45 @@ class Campaign:
                 allowed=known[:12], hint="Restore the file, or start a new run.",
             )  # fmt: skip
 
-    def _begin(self, ledger: Ledger, panel: Panel, dataset: str, own: Own) -> str:
-        """Write a new run into the ledger and return its id."""
-        now = self.clock()
-        run = f"{now:%Y%m%d-%H%M%S}-{self.settings.name}-{digest(now.isoformat())[:4]}"
-        settings, last_day = self.settings.model_dump(mode="json"), str(panel.dates[-1])
-        config = {
-            "settings": settings,
-            "own": own.model_dump(mode="json"),
-            "panel": panel.digest,
-            "last_day": last_day,
-            "sectors": "sector" in panel.groups,
-        }
-        ledger.start_run(Run(run, config, self.settings.seed, dataset, now.isoformat()))
-        note_screening_seed(ledger, run, self.draw())
-        return run
+    def _search(self, evaluator: Evaluator, own: Own, attention: Attention) -> dict[str, Any]:
+        """Let the agents search, then close: combination, seal, book, risk gate; write what came of it.
 
-    def _search(self, evaluator: Evaluator, own: Own, show: Show) -> dict[str, Any]:
-        """Let the agents search, then close: combination, seal, book, risk gate; write what came of it."""
+        Raises
+        ------
+        RunPaused, RunStopped
+            The search rests; it is gone on with by `resume`.
+        """
         evaluator.begin()
         unheard = self.settings.models.unheard(self.settings.steer)
         for said in unheard:
-            show(Progress("searching", message=said))
+            attention.show(Progress("searching", message=said))
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
-        meter = Meter(evaluator, self.settings.agents.rounds, time.monotonic, lambda: router.usd(evaluator.run))
         with evaluator.ledger.explained(evaluator.run), quietly_interrupted():
-            ended = asyncio.run(self._research(evaluator, own, router, meter, show))
-        show(meter.read("closing", message="combination, book, risk gate, report"))
+            state = asyncio.run(self._research(evaluator, own, router, attention))
+        if state["waiting"] or not state["finished"]:
+            raise attention.rest()
+        attention.say("closing", "combination, book, risk gate, report")
         dossier = Dossier(evaluator)
         record = dossier.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._researcher()}
         record |= {"steer": self.settings.steer.record(), "own": own.record()}
         record["warnings"] += [{"code": "steer", "message": said} for said in unheard]
-        record |= {"ended": ended or None, "spend": router.spend(evaluator.run).record(), "report": "report.html"}
+        spend = router.spend(evaluator.run).record()
+        record |= {"ended": state["ended"] or None, "spend": spend, "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
 
-    async def _research(self, evaluator: Evaluator, own: Own, router: Router, meter: Meter, show: Show) -> str:
-        """Run the agents' graph over sessions on our own servers; return which budget ended it early, if any."""
-
-        def told(event: str, figures: dict[str, Any]) -> None:
-            show(meter.read("searching", figures.get("round", 0), event))
-
-        ledger, run = evaluator.ledger, evaluator.run
+    async def _research(self, evaluator: Evaluator, own: Own, router: Router, attention: Attention) -> State:
+        """Run the agents' graph over sessions on our own servers; return the state in which it ended, or rests."""
+        ledger, run, settings = evaluator.ledger, evaluator.run, self.settings
+        seen = Attendance(lambda: attention.seen(seen.doing))
         async with open_sessions({name: build(evaluator) for name, build in SERVERS.items()}) as sessions:
-            tools, journal = Toolset(sessions), Journal(ledger, run)
-            horizon = self.settings.evidence.horizon_days
-            config, steer = self.settings.agents, self.settings.steer
-            desk = Desk(router, tools, journal, run, self.settings.seed, config, horizon, told, steer=steer, own=own)
+            desk = Desk(
+                seen.asker(router), seen.tools(Toolset(sessions)), Journal(ledger, run), run, settings.seed,
+                settings.agents, settings.evidence.horizon_days, attention.event, attention.halted, attention.ended,
+                settings.budget.hypotheses, steer=settings.steer, own=own,
+            )  # fmt: skip
             state = await run_graph(desk, ledger.checkpoints(run), run, resume=True)
         await router.close()
-        return state["ended"]
+        return state
 
     def _close(self, evaluator: Evaluator, dossier: Dossier, accepted: Sequence[str]) -> dict[str, Any]:
         """Combine what was accepted, examine and trade it on paper, and ask the risk gate what may be traded."""

@@ -23,6 +23,8 @@ from . import (
     serving,
     similar,
     starting,
+    status,
+    stopping,
     unsealing,
     verifying,
 )
@@ -31,7 +33,7 @@ from .formula_command import FormulaCommand
 
 __all__ = ["main", "outcome"]
 
-EPILOG = "Exit codes: 0 done, 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended, 130 interrupted."
+EPILOG = "Exit codes: 0 done, 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended, 130 interrupted or stopped."
 
 app = typer.Typer(
     name="alphaloom", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -40,6 +42,8 @@ app = typer.Typer(
 )  # fmt: skip
 app.command(epilog=EPILOG, short_help="Run a campaign; without a file, the demo.")(running.run)
 app.command(short_help="Go on with a run that was interrupted.")(running.resume)
+app.command(short_help="Say where a run stands.")(status.status)
+app.command(short_help="Stop a run, losing nothing.")(stopping.stop)
 app.command(short_help="Write a run's report again.")(running.report)
 scoring.app.command(cls=FormulaCommand, short_help="Say what formulas are, or what is wrong.")(formulas.check)
 scoring.app.command(cls=FormulaCommand, short_help="Write formulas in another language.")(formulas.translate)

@@ -5,6 +5,7 @@ AlphaloomError
     ├── ReportError        a run's results cannot be read, or the report cannot be written
     ├── FileExists         a file would have been overwritten
     ├── NoFormula          a command on formulas was given none, or a file that cannot be read as text
+    ├── NoName             nobody stands for a person's act
     ├── GateRefused        a step before scoring refused a factor that was submitted by hand
     ├── OtherPanel         a panel is not the one that a run began with
     ├── UnknownVerdict     a run holds no verdict on a factor
@@ -22,6 +23,7 @@ __all__ = [
     "FileExists",
     "GateRefused",
     "NoFormula",
+    "NoName",
     "OtherPanel",
     "ReportError",
     "SealRefused",
@@ -85,3 +87,9 @@ class UnknownVerdict(DeskError):
     """A run holds no verdict on a factor."""
 
     code = "unknown_verdict"
+
+
+class NoName(DeskError):
+    """Nobody stands for a person's act."""
+
+    code = "no_name"

@@ -11,6 +11,7 @@ import typer
 __all__ = [
     "AsJson",
     "AsOf",
+    "By",
     "CampaignFile",
     "Dialect",
     "Executor",
@@ -62,6 +63,7 @@ Overrides = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. budget.evaluations=2000. Repeatable."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does it; your login name by default.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its folder, or latest.")]
 Dialect = Annotated[str, typer.Option("--dialect", metavar="NAME", help=f"The formula's language: {DIALECTS}.")]
 Executor = Annotated[

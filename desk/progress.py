@@ -7,18 +7,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from .code import in_one_line
 from .console import notices
-from .figures import duration, money, plural
+from .figures import DASH, count, duration, money, plural
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
     from ..evidence import Progress
+    from ..evidence.funnel import Best, Counts
 
-__all__ = ["Show", "shown_progress"]
+__all__ = ["AGENTS", "Show", "best_line", "funnel_line", "shown_progress", "spend_line", "verdicts_line"]
 
 EVENTS = {"round": "hypotheses are being thought of", "scored": "a batch was scored", "gate": "the gate has judged"}
+AGENTS = ("idea", "factor", "eval")
+SEARCHING = "searching"
 QUIET_SECONDS = 5.0  # between plain lines when nothing decisive happened
 
 Show: TypeAlias = "Callable[[Progress], None]"
@@ -48,7 +52,8 @@ class PlainLines:
 
     def __call__(self, progress: Progress, /) -> None:
         """Print a line unless nothing decisive happened just after the last one."""
-        news = (progress.phase, progress.round, progress.trials, progress.accepted, progress.watched)
+        counts = progress.counts
+        news = (progress.phase, progress.round, progress.trials, counts.accepted, counts.watched, counts.awaiting)
         now = self._seconds()
         if news != self._said or now - self._at >= QUIET_SECONDS:
             self._said, self._at = news, now
@@ -71,16 +76,16 @@ def line(progress: Progress) -> str:
     said = f" | {_message(progress)}" if progress.message else ""
     if not progress.evaluations_budget:
         return f"{progress.phase}{said}"
+    counts = progress.counts
     parts = [
-        plural(progress.hypotheses, "hypothesis", "hypotheses") + _variety(progress),
-        f"{plural(progress.attempts, 'factor')} tried",
-        f"{progress.evaluations}/{progress.evaluations_budget} evaluations",
-        plural(progress.trials, "trial"),
-        _verdicts(progress),
-        f"{money(progress.usd)} spent",
+        plural(counts.hypotheses, "hypothesis", "hypotheses") + _variety(progress),
+        funnel_line(counts, progress.evaluations_budget),
+        *([f"best |t| on search {abs(progress.best.t):.1f}"] if progress.best else []),
+        f"{plural(progress.trials, 'trial')}: {verdicts_line(counts)}",
+        spend_line(progress),
         _time(progress),
     ]
-    return f"{_where(progress)}: {', '.join(parts)}{said}"
+    return f"{_where(progress)}: {'; '.join(parts)}{_doing(progress) or said}"
 
 
 def panel(progress: Progress) -> RenderableType:
@@ -98,18 +103,45 @@ def _counts(progress: Progress) -> RenderableType:
     from rich.text import Text
 
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim")
+    grid.add_column(style="dim", no_wrap=True)
     grid.add_column()
-    done = min(progress.evaluations, progress.evaluations_budget)
-    best = "" if progress.best_search_t is None else f", best |t| on search {abs(progress.best_search_t):.1f}"
-    grid.add_row("hypotheses", f"{progress.hypotheses}{_variety(progress)}")
-    grid.add_row("factors", f"{progress.attempts} tried, {progress.evaluations} evaluated{best}")
-    grid.add_row("", ProgressBar(total=max(progress.evaluations_budget, 1), completed=done, width=40))
-    grid.add_row("verdicts", f"{plural(progress.trials, 'trial')}: {_verdicts(progress)}")
-    grid.add_row("spend", money(progress.usd))
+    counts, total = progress.counts, max(progress.evaluations_budget, 1)
+    grid.add_row("hypotheses", f"{counts.hypotheses}{_variety(progress)}")
+    grid.add_row("factors", Text(funnel_line(counts, progress.evaluations_budget)))
+    grid.add_row("", ProgressBar(total=total, completed=min(counts.scored, total), width=40))
+    grid.add_row("best", Text(best_line(progress.best), overflow="ellipsis", no_wrap=True))
+    grid.add_row("verdicts", f"{plural(progress.trials, 'trial')}: {verdicts_line(counts)}")
+    grid.add_row("spend", spend_line(progress))
+    for agent in AGENTS:
+        if agent in progress.doing:
+            grid.add_row(agent, Text(progress.doing[agent], overflow="ellipsis", no_wrap=True))
     grid.add_row("time", _time(progress))
     grid.add_row("", Text(_message(progress), style="dim"))
     return grid
+
+
+def funnel_line(counts: Counts, budget: int) -> str:
+    """Say how many got how far, from what was proposed to what came before the gate."""
+    proposed, readable = f"{counts.proposed:,} proposed", f"{counts.readable:,} readable"
+    return f"{proposed} → {readable} → {counts.scored:,} of {budget:,} scored → {counts.sent:,} sent"
+
+
+def verdicts_line(counts: Counts) -> str:
+    """Say what became of what was sent."""
+    waits = f", {counts.awaiting} awaiting approval" if counts.awaiting else ""
+    return f"{counts.accepted} accepted, {counts.watched} watched, {counts.rejected} rejected{waits}"
+
+
+def best_line(best: Best | None) -> str:
+    """Say what is best so far, on search days alone."""
+    return f"|t| {abs(best.t):.1f} on search: {in_one_line(best.text)}" if best else DASH
+
+
+def spend_line(progress: Progress) -> str:
+    """Say what models took, and what that is for each accepted factor."""
+    spent, accepted = progress.spent, progress.counts.accepted
+    each = f" ({money(progress.usd_per_accepted)} an accepted factor)" if accepted and spent.usd else ""
+    return f"{plural(spent.calls, 'call')}, {count(spent.tokens)} tokens, {money(spent.usd)}{each}"
 
 
 def _where(progress: Progress) -> str:
@@ -124,8 +156,12 @@ def _variety(progress: Progress) -> str:
     return "" if progress.mechanisms is None else f" ({progress.mechanisms:.1f} mechanisms this round)"
 
 
-def _verdicts(progress: Progress) -> str:
-    return f"{progress.accepted} accepted, {progress.watched} watched, {progress.rejected} rejected"
+def _doing(progress: Progress) -> str:
+    """Say what agents do, or did last, while there is a search."""
+    if progress.phase != SEARCHING:
+        return ""
+    doing = [f"{agent} {progress.doing[agent]}" for agent in AGENTS if agent in progress.doing]
+    return f" | {', '.join(doing)}" if doing else ""
 
 
 def _time(progress: Progress) -> str:

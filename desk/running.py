@@ -92,24 +92,33 @@ def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -
 
 
 def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, as_json: bool) -> None:
+    from ..evidence.attention import CLOSED_BY_HAND
+    from ..evidence.errors import RunHalted
+
     try:
         with shown_progress() as show:
             result = start(show)
     except KeyboardInterrupt:
-        _tell_interrupted(workspace, as_json=as_json)
+        _tell_resting("interrupted", "interrupted", "resume latest", workspace, as_json=as_json)
         raise typer.Exit(INTERRUPTED) from None
+    except RunHalted as rest:
+        after = "review" if rest.exit_code == 0 else "resume"
+        _tell_resting(rest.code, rest.message, f"{after} {rest.got}", workspace, as_json=as_json)
+        raise typer.Exit(rest.exit_code) from None
     _tell(result, as_json=as_json)
-    if result.record.get("ended"):
+    if result.record.get("ended") not in (None, CLOSED_BY_HAND):
         raise typer.Exit(BUDGET_ENDED)
 
 
-def _tell_interrupted(workspace: Path | None, *, as_json: bool) -> None:
-    hint = "alphaloom resume latest" + (f" --workspace {workspace}" if workspace else "")
+def _tell_resting(code: str, said: str, after: str, workspace: Path | None, *, as_json: bool) -> None:
+    """Say that a run rests, and which command goes on."""
+    command, *rest = after.split()
+    hint = f"alphaloom {after}" + (f" --workspace {workspace}" if workspace else "")
     if as_json:
-        told = {"code": "interrupted", "field": "", "got": None, "allowed": None}
-        print_object({**told, "hint": f"resume with: {hint}", "message": "interrupted"})
+        told = {"code": code, "field": "run", "got": rest[0], "allowed": None}
+        print_object({**told, "hint": f"{command} with: {hint}", "message": said})
     else:
-        notices().print(f"interrupted; resume with: {hint}", markup=False, soft_wrap=True)
+        notices().print(f"{said}; {command} with: {hint}", markup=False, soft_wrap=True)
 
 
 def _tell(result: CampaignResult, *, as_json: bool) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from .alignment import Claim
 from .bench import Bench
 from .blend import blended
+from .budget import Budget
 from .closing import Closing, close, write_closing
 from .dossier import Dossier
 from .errors import EvidenceError
-from .evaluator import Budget, Evaluator
+from .evaluator import Evaluator
 from .originality import nearest
 from .progress import Meter, Progress
 from .proposal import Proposal

@@ -10,6 +10,7 @@ from .archive import Archive
 from .entries import BY_HAND, WATCHLIST, Entry, ambiguous, entries, entry_named
 from .errors import LibraryRefused, UnknownFactor
 from .result import named
+from .review import Reviews
 
 __all__ = ["Admitted", "add_accepted", "add_by_hand", "restore", "retire"]
 
@@ -39,10 +40,12 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> Admitted:
     """
     archive = Archive(ledger, named(ledger, run) if run == "latest" else ledger.run(run))
     verdict = _verdict(archive, name)
-    if verdict.verdict != "accepted":
+    word = Reviews.of(ledger, archive.run).word(verdict)
+    if word != "accepted":
+        whose = "The gate's word" if word == verdict.verdict else "A person's word"
         raise LibraryRefused(
-            f"The gate's word on {verdict.factor_id} is {verdict.verdict}, so it cannot stand among what was accepted.",
-            field="ID", got=verdict.verdict, allowed="accepted",
+            f"{whose} on {verdict.factor_id} is {word}, so it cannot stand among what was accepted.",
+            field="ID", got=word, allowed="accepted",
             hint="A watched factor is proven by new days: alphaloom library watch --panel PANEL.",
         )  # fmt: skip
     evaluation, factor = archive.evaluations[verdict.factor_id], archive.expression(verdict.factor_id)

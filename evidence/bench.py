@@ -8,10 +8,11 @@ from ..factors import Engine
 from ..ledger import Ledger
 from ..market import Panel
 from ..sandbox import Runner
+from .budget import Budget
 from .computing import Computing
 from .contained import FOLDER, Contained
 from .errors import TooFewDays, TooFewNames
-from .evaluator import Budget, Evaluator
+from .evaluator import Evaluator
 from .mandate import Mandate
 from .score import Scorer
 from .settings import EvidenceSettings
@@ -55,11 +56,13 @@ class Bench:
         contained = Contained(panel, runner, ledger.workspace / FOLDER if store else None) if runner else None
         return cls(Computing(Engine(panel), contained), scorer, windows, ledger)
 
-    def evaluator(self, run: str, budget: Budget, *, python: bool = True, mandate: Mandate | None = None) -> Evaluator:
-        """Return the evaluation service of one run; `python` says whether it scores Python factors."""
+    def evaluator(
+        self, run: str, budget: Budget, *, python: bool = True, mandate: Mandate | None = None, approve: bool = False
+    ) -> Evaluator:
+        """Return the evaluation service of one run; whether it scores Python factors, and whether a person approves."""
         limits = (mandate or Mandate()).fit(self.scorer.panel)
-        settings = self.scorer.settings
-        return Evaluator(self.engine, self.scorer, self.windows, self.ledger, settings, budget, run, python, limits)
+        parts = (self.engine, self.scorer, self.windows, self.ledger, self.scorer.settings, budget, run)
+        return Evaluator(*parts, python, limits, approve)
 
 
 def _refuse_unprovable(days: int, horizon: int, lag: int) -> None:

@@ -20,6 +20,7 @@ from .evaluator import Evaluator
 from .gate import PAID
 from .labels import unlabelled
 from .opening import earlier_openings
+from .originality import nearest
 from .power import next_power
 from .profile import Profiler
 from .sheet import tidy
@@ -28,6 +29,8 @@ from .windows import Window
 from .wording import doubts
 
 WORDS = ("accepted", "watchlist", "rejected")
+NEAREST = 5
+"""Known formulas that are shown beside a case."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Dossier:
     def _settings(self) -> dict[str, Any]:
         """Return the rules that every figure rests on."""
         evidence = self.evaluator.settings.model_dump(mode="json")
-        return {"evidence": evidence, "budget": self.evaluator.budget.model_dump(mode="json")}
+        return {"evidence": evidence, "budget": self.evaluator.budget.model_dump(mode="json", exclude_none=True)}
 
     def _data(self) -> dict[str, Any]:
         panel = self.evaluator.panel
@@ -135,14 +138,21 @@ class Dossier:
         for name in sorted({*self.evaluator.rows, *self.verdicts}):
             if name in self.claims:
                 row = self.verdicts.get(name)
-                found[row.verdict if row else "rejected"].append(self._entry(name, row))
+                found[self._word(row)].append(self._entry(name, row))
         return found
 
-    def _entry(self, name: str, row: VerdictRow | None) -> dict[str, Any]:
+    def _word(self, row: VerdictRow | None) -> str:
+        """Return what became of a factor; what no person had decided on when the run was closed is not accepted."""
+        word = self.evaluator.reviews.word(row) if row else "rejected"
+        return word if word in WORDS else "rejected"
+
+    def _entry(
+        self, name: str, row: VerdictRow | None, *, selection: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         evaluation = self.evaluator.rows[name]
         expression = self.evaluator.read(evaluation.text)
         search = {key: value for key, value in evaluation.sheet.items() if key != "fields"}
-        word = row.verdict if row else "rejected"
+        word = self._word(row)
         return {
             "id": name,
             "form": "python" if expression.code else "expression",
@@ -150,8 +160,8 @@ class Dossier:
             "explained": explain(expression),
             "hypothesis": self.claims[name].record(),
             "alignment": self._alignment(name, expression),
-            "reasons": list(row.reasons) if row else [_not_sent(evaluation.sheet)],
-            "metrics": {"search": search, "selection": self._selection(name, row)},
+            "reasons": self.evaluator.reviews.reasons(row) if row else [_not_sent(evaluation.sheet)],
+            "metrics": {"search": search, "selection": selection or self._selection(name, row)},
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
             "library_correlation": self._library_correlation(name) if word != "rejected" else None,
@@ -219,6 +229,28 @@ class Dossier:
     def overfitting(self) -> dict[str, Any] | None:
         """Return the probability of backtest overfitting over the campaign's candidates; it never blocks."""
         return self.candidates.overfitting()
+
+    def case(self, name: str) -> dict[str, Any]:
+        """Return what a person who has to approve a factor is shown: its entry, its curves, what it is nearest to."""
+        row, evaluator = self.verdicts[name], self.evaluator
+        evaluation = evaluator.rows[name]
+        expression = evaluator.read(evaluation.text)
+        values = evaluator.values(expression, evaluator.windows.selection)
+        windows = (evaluator.windows.search, evaluator.windows.selection)
+        near = [like for like in nearest(expression, evaluator.known(), NEAREST + 1) if like.known.name != name]
+        return {
+            **self._entry(name, row, selection=row.metrics["selection"]),
+            "curve": {window.name: self._curve(values, window) for window in windows},
+            "boundary": str(evaluator.panel.dates[evaluator.windows.selection.start]),
+            "nearest": [
+                {"name": like.known.name, "where": like.known.where, "ratio": tidy(like.ratio), "shared": like.shared}
+                for like in near[:NEAREST]
+            ],
+            "texts": {part: evaluator.read(evaluator.rows[part].text).shown for part in self.members.get(name, ())},
+            "data": self._data(),
+            "costs": evaluator.settings.costs.model_dump(mode="json"),
+            "warnings": self.warnings(),
+        }
 
     def curves(self) -> dict[str, Any]:
         """Return the daily RankIC of what was accepted or is watched, on search and on selection."""

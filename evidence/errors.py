@@ -12,6 +12,10 @@ AlphaloomError
     ├── PythonRefused      the code of a Python factor failed, gave no values, or saw later days; `stage` says which
     │   └── OverLimits     it took more time or memory than a call may use
     ├── NeedsSandbox       a Python factor is to be computed, and nothing here can contain it
+    ├── ReviewRefused      a person's decision on a case cannot stand: decided already, unknown, or without words
+    ├── RunHalted          a run rests, and can be gone on with
+    │   ├── RunPaused      factors wait for a person's approval
+    │   └── RunStopped     a person asked it to stop
     ├── TrialsSpent        the campaign's budget of looks at the selection window is used up
     └── BookUnavailable    vectorbt is not installed
 """
@@ -116,3 +120,30 @@ class BookUnavailable(EvidenceError):
 
     code: ClassVar[str] = "book_unavailable"
     exit_code: ClassVar[int] = 3
+
+
+class ReviewRefused(EvidenceError):
+    """A person's decision on a case cannot stand."""
+
+    code: ClassVar[str] = "review_refused"
+    exit_code: ClassVar[int] = 1
+
+
+class RunHalted(EvidenceError):
+    """A run rests with everything on the disk, and can be gone on with; no mistake of anybody's."""
+
+    code: ClassVar[str] = "halted"
+
+
+class RunPaused(RunHalted):
+    """Factors wait for a person's approval."""
+
+    code: ClassVar[str] = "paused"
+    exit_code: ClassVar[int] = 0
+
+
+class RunStopped(RunHalted):
+    """A person asked the run to stop."""
+
+    code: ClassVar[str] = "stopped"
+    exit_code: ClassVar[int] = 130

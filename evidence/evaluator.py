@@ -5,19 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from ..factors import Expression, FactorError, ParseError, explain, parse
 from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
 from ..ledger.records import Stage
 from ..market import Panel
 from .alignment import Claim
+from .budget import Budget
 from .case import Case, sum_of_ranks
 from .complexity import price
 from .computing import Computing
@@ -33,6 +33,7 @@ from .profile import Profiler
 from .proposal import SET, Proposal, kept_name, plain
 from .redundancy import LibraryValues
 from .refusal import known_seed, refusal
+from .review import Reviews
 from .score import Scorer
 from .scores import Scores, Tried
 from .screening_seed import screening_seed
@@ -45,15 +46,6 @@ from .wording import doubts
 
 Values = NDArray[np.float32]
 MOST_MEMBERS = 10
-
-
-class Budget(BaseModel):
-    """What a campaign may spend on evidence."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    evaluations: int = Field(default=240, ge=1, description="factors scored on the search window")
-    trials: int = Field(default=10, ge=0, description="looks at the selection window")
 
 
 @dataclass(frozen=True)
@@ -73,6 +65,7 @@ class Evaluator:
     run: str
     python: bool = True
     mandate: Mandate = field(default_factory=Mandate)
+    approve: bool = False
     turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @cached_property
@@ -84,6 +77,11 @@ class Evaluator:
     def panel(self) -> Panel:
         """Return the panel that factors are computed on."""
         return self.scorer.panel
+
+    @property
+    def reviews(self) -> Reviews:
+        """Return the cases of this run that a person decides on."""
+        return Reviews(self.ledger, self.run, self.approve)
 
     @cached_property
     def gate(self) -> Gate:
@@ -136,6 +134,7 @@ class Evaluator:
 
     def begin(self) -> None:
         """Note what the library holds as the run begins: what other runs add meanwhile changes nothing for this one."""
+        self.reviews.settle()
         held = [row.factor_id for row in self.ledger.library()]
         for kind, body in (("library", held), ("retired", sorted(retired_for(self.ledger, self.run)))):
             if not self.ledger.events(self.run, kind):
@@ -147,10 +146,12 @@ class Evaluator:
         return frozenset(noted[0].body) if noted else None
 
     def library(self) -> list[LibraryRow]:
-        """Return the library as this run sees it: what it held at the start, and what the run itself accepted."""
+        """Return the library as this run sees it: what it held at the start, what it accepted, and what waits to be."""
         rows, held = self.ledger.library(), self._at_start
-        own = {row.factor_id for row in self.ledger.verdicts(self.run) if row.verdict == "accepted"}
-        return [row for row in rows if held is None or row.factor_id in held | own]
+        own = {row.factor_id for row in self.ledger.verdicts(self.run) if self.reviews.word(row) == "accepted"}
+        known = {row.factor_id: row for row in rows if held is None or row.factor_id in held | own}
+        known |= {row.factor_id: row for row in self.reviews.undecided() if row.factor_id not in known}
+        return [known[name] for name in sorted(known)]
 
     def known(self) -> Catalogue:
         """Return what is not new: the published factors and the workspace's library."""
@@ -371,9 +372,10 @@ class Evaluator:
         verdict = Verdict.restored(earlier) if earlier else self.gate.judge(case, self._around(batch))
         if earlier is None:
             self.ledger.record_verdict(verdict.row(self.run))
-        if verdict.word == "accepted":
-            self._keep(case)
-        return verdict
+        if verdict.word != "accepted":
+            return verdict
+        self._keep(case)
+        return replace(verdict, word=self.reviews.word(verdict.row(self.run)))
 
     def _around(self, batch: Sequence[Known]) -> Surroundings:
         ratios = daily_sharpes(self.rows.lines[name]._asdict() for name in sorted(self.rows))
@@ -383,6 +385,7 @@ class Evaluator:
         row = self.rows.get(case.expression.id)
         sheet = dict(row.sheet) if row else {"fields": sorted(case.expression.fields)}
         text, canonical = case.expression.text, case.expression.shown
-        self.ledger.add_to_library(LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet))
+        entry = LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet)
+        (self.reviews.wait if self.approve else self.ledger.add_to_library)(entry)
         self._holdings.show(self.library())
         self.library_values.show(self.compared())

@@ -1,80 +1,84 @@
-"""How far a run has got, counted from its ledger."""
+"""How far a run has got, for a person who watches."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from .evaluator import Evaluator
+from .funnel import Best, Counts, Funnel, Spent
 from .variety import of_round
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One moment of a campaign, for a person who watches; nothing here is written to a result.
+    """One moment of a campaign; nothing here is written to a result, and nothing comes from days after search.
 
-    `mechanisms` is the effective number of mechanisms of the round under way. Seconds are those of this process: a resumed run begins at zero. `remaining_s` extrapolates the evaluations.
+    `mechanisms` is the effective number of mechanisms of the round under way. `elapsed_s` counts the work of all processes
+    of the run; `remaining_s` extrapolates the evaluations. `doing` says by agent what each does, or did last.
     """
 
     phase: str
     round: int = 0
     rounds: int = 0
-    hypotheses: int = 0
-    attempts: int = 0
-    evaluations: int = 0
+    counts: Counts = field(default_factory=Counts)
     evaluations_budget: int = 0
     trials: int = 0
-    accepted: int = 0
-    watched: int = 0
-    rejected: int = 0
-    usd: float = 0.0
-    best_search_t: float | None = None
+    spent: Spent = field(default_factory=Spent)
+    best: Best | None = None
+    doing: Mapping[str, str] = field(default_factory=dict)
     mechanisms: float | None = None
     message: str = ""
     elapsed_s: float = 0.0
     remaining_s: float | None = None
 
+    @property
+    def usd_per_accepted(self) -> float | None:
+        """Return what an accepted factor has cost so far in US dollars; None before the first."""
+        return self.spent.usd / self.counts.accepted if self.counts.accepted else None
+
 
 @dataclass(frozen=True)
 class Meter:
-    """Reads a run's progress; `seconds` is a monotonic clock and `usd` tells what models have cost."""
+    """Reads a run's progress; `seconds` is a monotonic clock, `worked_s` what earlier processes of the run took."""
 
     evaluator: Evaluator
     rounds: int
     seconds: Callable[[], float]
-    usd: Callable[[], float]
+    worked_s: float = 0.0
     start: float = field(init=False)
     first: int = field(init=False)
+    funnel: Funnel = field(init=False)
 
     def __post_init__(self) -> None:
         """Note where this process begins."""
         object.__setattr__(self, "start", self.seconds())
         object.__setattr__(self, "first", len(self.evaluator.rows))
+        object.__setattr__(self, "funnel", Funnel(self.evaluator.reviews))
 
-    def read(self, phase: str, at_round: int = 0, message: str = "") -> Progress:
+    def worked(self) -> float:
+        """Return the seconds that this and all earlier processes have worked on the run."""
+        return self.worked_s + self.seconds() - self.start
+
+    def read(
+        self, phase: str, at_round: int = 0, message: str = "", doing: Mapping[str, str] | None = None
+    ) -> Progress:
         """Return the progress now."""
-        evaluator = self.evaluator
-        words = Counter(row.verdict for row in evaluator.ledger.verdicts(evaluator.run))
-        tried = evaluator.tried.refresh()
+        evaluator, funnel = self.evaluator, self.funnel.read()
         elapsed = self.seconds() - self.start
         return Progress(
             phase=phase,
             round=at_round,
             rounds=self.rounds,
-            hypotheses=len(tried.hypotheses),
-            attempts=tried.attempts,
-            evaluations=evaluator.evaluations_spent(),
+            counts=funnel.counts,
             evaluations_budget=evaluator.budget.evaluations,
             trials=evaluator.trials_spent(),
-            accepted=words["accepted"],
-            watched=words["watchlist"],
-            rejected=words["rejected"],
-            usd=self.usd(),
-            best_search_t=evaluator.rows.best_t,
+            spent=funnel.spent,
+            best=funnel.best,
+            doing=dict(doing or {}),
             mechanisms=of_round(evaluator.ledger, evaluator.run, at_round),
             message=message,
-            elapsed_s=elapsed,
+            elapsed_s=self.worked_s + elapsed,
             remaining_s=self._remaining(elapsed),
         )
 

@@ -24,7 +24,7 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
     told (`memory`), of mechanisms how often each was tried, of refusals some with their reasons, of the library the
     factors that were added last. Ordered by merit, then id, so that it depends on what was recorded and not on when.
     """
-    words = {row.factor_id: row.verdict for row in evaluator.ledger.verdicts(evaluator.run)}
+    words = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts(evaluator.run)}
     claims, told = evaluator.claims(), evaluator.tried.told()
     lines = evaluator.rows.lines
     ranked = sorted((name for name in lines if name in claims), key=lambda name: (-(lines[name].merit or 0.0), name))

@@ -8,7 +8,8 @@ from typing import Any, Literal, cast
 
 from ..ledger import VerdictRow
 
-Word = Literal["accepted", "watchlist", "rejected"]
+Word = Literal["accepted", "watchlist", "rejected", "awaiting approval"]
+"""The gate says one of the first three; what it accepts awaits approval where a campaign asks a person."""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import RunLocked
 from .refusal import explained
+
+LOOKS, LOOK_SECONDS = 3, 0.02
 
 if sys.platform == "win32":
     import msvcrt
@@ -45,14 +48,42 @@ def held(path: Path, run: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _claim(handle: int, path: Path, run: str) -> None:
-    """Take the lock and leave this process's number in the file for whoever is refused."""
+def _seize_soon(handle: int) -> None:
+    """Take a lock; somebody who only looks holds it for no longer than this waits."""
+    for _ in range(LOOKS - 1):
+        try:
+            return _seize(handle)
+        except OSError:
+            time.sleep(LOOK_SECONDS)
+    _seize(handle)
+
+
+def holder(path: Path) -> str | None:
+    """Return the number of the process that holds a lock file on this machine; None where nobody does.
+
+    It looks by taking the lock for a moment, so `_claim` asks more than once.
+    """
+    if not path.exists():
+        return None
+    with explained(path):
+        handle = os.open(path, os.O_RDWR)
     try:
         _seize(handle)
     except OSError:
-        holder = path.read_text().strip() or "unknown"
+        return path.read_text().strip() or "unknown"
+    finally:
+        os.close(handle)
+    return None
+
+
+def _claim(handle: int, path: Path, run: str) -> None:
+    """Take the lock and leave this process's number in the file for whoever is refused."""
+    try:
+        _seize_soon(handle)
+    except OSError:
+        other = path.read_text().strip() or "unknown"
         raise RunLocked(
-            f"process {holder} is working on run {run}",
+            f"process {other} is working on run {run}",
             field="run",
             got=run,
             hint="Wait for it to end or stop it; a run can be resumed at any moment.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
 from .database import Database, Session
@@ -15,6 +15,15 @@ from .schema import REGISTERS
 R = TypeVar("R")
 CHUNK = 256
 """Rows that are read at once."""
+
+
+@dataclass(frozen=True)
+class Entry(Generic[R]):
+    """A record with its place in the order of arrival, and the time at which it was written."""
+
+    place: int
+    at: str
+    record: R
 
 
 class Register(Generic[R]):
@@ -69,14 +78,19 @@ class Register(Generic[R]):
 
     def since(self, after: int, run: str) -> Iterator[tuple[int, R]]:
         """Yield a run's records after a place in the order of arrival, each with its own place, some at a time."""
+        return ((entry.place, entry.record) for entry in self.entries(after, run))
+
+    def entries(self, after: int, run: str) -> Iterator[Entry[R]]:
+        """Yield what `since` yields, each with the time at which it was written."""
         columns = ", ".join(self._key)
         # The order of arrival is the table's own; the index of the run would have all of its rows sorted each time.
         query = (
-            f"SELECT seq, {columns}, body FROM {self._table} WHERE seq > ? AND run || '' = ? ORDER BY seq LIMIT {CHUNK}"
+            f"SELECT seq, at, {columns}, body FROM {self._table} WHERE seq > ? AND run || '' = ? "
+            f"ORDER BY seq LIMIT {CHUNK}"
         )
         while found := self._database.rows(query, (after, run)):
-            for seq, *row in found:
-                yield seq, self._read(tuple(row))
+            for seq, at, *row in found:
+                yield Entry(seq, at, self._read(tuple(row)))
             after = found[-1][0]
 
     def _insert(self, session: Session, key: list[str], body: str) -> bool:

@@ -56,6 +56,10 @@ class Runs:
 
         self._database.write(work)
 
+    def statuses(self, run: str) -> list[tuple[str, str]]:
+        """Return every status that a run was given, each with its time, oldest first."""
+        return [(at, status) for at, status in self._database.rows(_STATUSES, (run,))]
+
     def require(self, run: str) -> None:
         """Raise `UnknownRun` unless a run with exactly this id was started."""
         if not self._database.rows("SELECT 1 FROM runs WHERE id = ?", (run,)):
@@ -130,6 +134,7 @@ def unknown(name: str, runs: list[str], matches: list[str], folder: Path) -> Unk
 _ADD = "INSERT INTO runs (id, at, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _ADD_STATUS = "INSERT INTO statuses (run, at, status) VALUES (?, ?, ?)"
 _STATUS = "SELECT status FROM statuses WHERE run = ? ORDER BY seq DESC LIMIT 1"
+_STATUSES = "SELECT at, status FROM statuses WHERE run = ? ORDER BY seq"
 _ALL = """
 SELECT id, body, (SELECT status FROM statuses WHERE run = id ORDER BY statuses.seq DESC LIMIT 1)
 FROM runs ORDER BY runs.seq"""

@@ -13,7 +13,7 @@ from .errors import RunLocked
 from .home import Home
 from .library import Library
 from .link import Link
-from .locks import held
+from .locks import held, holder
 from .records import (
     Artefact,
     Attempt,
@@ -30,7 +30,7 @@ from .records import (
     WindowKey,
 )
 from .refusal import explained
-from .register import Register
+from .register import Entry, Register
 from .runs import Runs, check_name
 from .trials import Looks
 
@@ -125,6 +125,10 @@ class Ledger:
         """Record how a run ended."""
         self._runs.finish(run, status)
 
+    def statuses(self, run: str) -> list[tuple[str, str]]:
+        """Return every status that a run was given, each with its time, oldest first."""
+        return self._runs.statuses(run)
+
     def runs(self) -> list[Run]:
         """Return every run, oldest first."""
         return self._runs.all()
@@ -145,6 +149,17 @@ class Ledger:
                 return False
         except RunLocked:
             return True
+
+    def holder(self, run: str) -> str | None:
+        """Return the number of the process that works on a run, `elsewhere` for one of another machine; None for none."""
+        here = holder(self.run_folder(run) / "lock")
+        if here is not None:
+            return here
+        try:
+            with self._database.held(f"run {run}"):
+                return None
+        except RunLocked:
+            return "elsewhere"
 
     def lock_library(self) -> AbstractContextManager[None]:
         """Hold what becomes of the library for this process; `RunLocked`, with the other's number, if it is held already.
@@ -309,3 +324,15 @@ class Ledger:
         if kind is None:
             return self._events.find("run = ?", run)
         return self._events.find("run = ? AND kind = ?", run, kind)
+
+    def calls_since(self, run: str, place: int = 0) -> Iterator[tuple[int, ModelCall]]:
+        """Yield the model calls of a run in the order of arrival, as `attempts_since` does."""
+        return self._calls.since(place, run)
+
+    def verdict_entries(self, run: str, place: int = 0) -> Iterator[Entry[VerdictRow]]:
+        """Yield the verdicts of a run after a place in the order of arrival, with the time of each."""
+        return self._verdicts.entries(place, run)
+
+    def event_entries(self, run: str, place: int = 0) -> Iterator[Entry[Event]]:
+        """Yield the events of a run after a place in the order of arrival, with the time of each."""
+        return self._events.entries(place, run)

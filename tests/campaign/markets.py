@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 from alphaloom.factors import PlantSettings, planted_market
 from alphaloom.market import Panel, SyntheticConfig
 
+NOON = datetime(2199, 7, 9, 12, tzinfo=UTC)
 COLUMNS = ("open", "high", "low", "close", "volume", "vwap", "cap")
 BRIEF = [
     "evidence.windows.search=0.45",

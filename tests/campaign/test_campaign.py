@@ -157,7 +157,7 @@ def test_a_result_has_its_attributes(finished: CampaignResult) -> None:
 def test_nothing_but_results_is_left_in_the_folder(finished: CampaignResult) -> None:
     names = {path.name for path in finished.folder.iterdir()}
     left = {name for name in names if not name.startswith("checkpoints.sqlite")}
-    assert left == {"combination.parquet", "curves.json", "lock", "report.html", "results.json"}
+    assert left == {"combination.parquet", "curves.json", "lock", "now.json", "report.html", "results.json"}
 
 
 # The same each time.

@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from rich.console import Console
 from alphaloom.desk.cli import outcome
 from alphaloom.desk.place import Place
 from alphaloom.desk.progress import PlainLines, panel
+from alphaloom.evidence import Progress
+from alphaloom.evidence.funnel import Best, Counts, Spent
 from alphaloom.ledger import AlphaloomError
 
 from . import example
@@ -34,12 +37,19 @@ class Ended(AlphaloomError):
 
 
 def progress(**changes: Any) -> Any:
-    plain = {
-        "phase": "search", "round": 2, "rounds": 6, "hypotheses": 18, "attempts": 143, "evaluations": 96,
-        "evaluations_budget": 400, "trials": 2, "accepted": 0, "watched": 1, "rejected": 1, "usd": 0.0,
-        "best_search_t": 3.21, "message": "", "elapsed_s": 41.0, "remaining_s": 75.0,
-    }  # fmt: skip
-    return types.SimpleNamespace(**(plain | changes))
+    counts = {"hypotheses": 18, "proposed": 143, "readable": 120, "scored": 96, "sent": 2, "watched": 1, "rejected": 1}
+    counted = Counts(**(counts | {name: changes.pop(name) for name in [*changes] if name in Counts.__annotations__}))
+    best = Best("f1", "rank(close)", -3.21, -0.02)
+    plain: dict[str, Any] = {
+        "phase": "search",
+        "round": 2,
+        "rounds": 6,
+        "evaluations_budget": 400,
+        "trials": 2,
+        "best": best,
+    }
+    spent = {"spent": Spent(7, 4_200, 0.5), "elapsed_s": 41.0, "remaining_s": 75.0}
+    return Progress(**(plain | spent | {"counts": counted} | changes))
 
 
 @pytest.fixture
@@ -106,8 +116,10 @@ def test_run_prints_the_verdicts_and_the_report_on_a_line_of_its_own(
     assert output.out.splitlines()[-1] == str(tmp_path / "report.html")
     assert "rank(ts_std(returns, 30)) * -1" in output.out
     assert "and 35 more rejected (redundancy 35)" in output.out
-    assert "round 2 of 6: 18 hypotheses, 143 factors tried, 96/400 evaluations, 2 trials" in output.err
-    assert "$0.00 spent, 41 s, about 1 min 15 s left" in output.err
+    assert (
+        "round 2 of 6: 18 hypotheses; 143 proposed → 120 readable → 96 of 400 scored → 2 sent; best |t|" in output.err
+    )
+    assert "7 calls, 4,200 tokens, $0.5000; 41 s, about 1 min 15 s left" in output.err
 
 
 def test_run_with_json_prints_one_object(campaign: Callable[..., list[Any]], capsys: Capture, tmp_path: Path) -> None:
@@ -325,9 +337,9 @@ def test_plain_progress_says_little_until_something_happens() -> None:
 def test_one_trial_is_one_trial() -> None:
     output = io.StringIO()
     console = Console(file=output, width=300)
-    PlainLines(console)(progress(trials=1, hypotheses=1, attempts=1))
+    PlainLines(console)(progress(trials=1, hypotheses=1))
     console.print(panel(progress(trials=1)))
-    assert "1 hypothesis, 1 factor tried" in output.getvalue()
+    assert "1 hypothesis;" in output.getvalue()
     assert output.getvalue().count("1 trial") == 2
     assert "1 trials" not in output.getvalue()
 
@@ -340,4 +352,14 @@ def test_the_panel_shows_counts_once_there_are_some() -> None:
     early, _, late = output.getvalue().partition("round 2 of 6")
     assert "compiled 3 of 69" in early
     assert "evaluated" not in early
-    assert "143 tried, 96 evaluated, best |t| on search 3.2" in late
+    assert "143 proposed → 120 readable → 96 of 400 scored → 2 sent" in late
+    assert "|t| 3.2 on search: rank(close)" in late
+
+
+def test_the_panel_shows_what_agents_do_and_what_an_accepted_factor_cost() -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=100)
+    console.print(panel(progress(accepted=2, awaiting=1, doing={"factor": "writes formulas"})))
+    assert "$0.5000 ($0.2500 an accepted factor)" in output.getvalue()
+    assert "2 accepted, 1 watched, 1 rejected, 1 awaiting approval" in output.getvalue()
+    assert re.search(r"factor +writes formulas", output.getvalue())

@@ -173,17 +173,25 @@ def test_curves_are_daily_and_say_null(dossier: Dossier) -> None:
 def test_progress_is_counted_from_the_ledger(lab: Make, planted: Panel) -> None:
     run = lab(panel=planted)
     moments = iter([10.0, 16.0, 22.0])
-    meter = Meter(run.evaluator, 4, lambda: next(moments), lambda: 0.25)
+    meter = Meter(run.evaluator, 4, lambda: next(moments), 100.0)
     assert meter.read("searching", 1).remaining_s is None
     researched(run)
     for number in range(3):
         run.scored(f"ts_kurt(high / low, {30 + number})")
-    seen = meter.read("searching", 2, "said")
-    assert (seen.phase, seen.round, seen.rounds, seen.message, seen.usd) == ("searching", 2, 4, "said", 0.25)
-    assert (seen.attempts, seen.evaluations, seen.trials) == (10, 6, 2)
-    assert (seen.accepted, seen.watched, seen.rejected) == (1, 0, 1)
-    assert seen.best_search_t == max(abs(row.sheet["t"]) for row in run.evaluator.rows.values())
-    assert (seen.elapsed_s, seen.remaining_s) == (12.0, 12.0 / 6 * run.evaluator.evaluations_left())
+    seen = meter.read("searching", 2, "said", {"idea": "thinks"})
+    assert (seen.phase, seen.round, seen.rounds, seen.message, seen.doing) == (
+        "searching",
+        2,
+        4,
+        "said",
+        {"idea": "thinks"},
+    )
+    counts = seen.counts
+    assert (counts.proposed, counts.readable, counts.scored, counts.sent, seen.trials) == (10, 10, 6, 2, 2)
+    assert (counts.accepted, counts.watched, counts.rejected, counts.awaiting) == (1, 0, 1, 0)
+    assert seen.best is not None
+    assert abs(seen.best.t) == max(abs(row.sheet["t"]) for row in run.evaluator.rows.values())
+    assert (seen.elapsed_s, seen.remaining_s) == (112.0, 12.0 / 6 * run.evaluator.evaluations_left())
 
 
 def test_data_and_windows_are_stated(dossier: Dossier) -> None:

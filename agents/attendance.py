@@ -1,0 +1,95 @@
+"""What each agent is doing, told as it happens: questions to models and calls of tools, seen from outside the agents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..router import Reply, Task
+from .protocols import Asker, Json, ToolSession, Toolset
+
+__all__ = ["Attendance"]
+
+ASKING = {
+    "hypotheses": "thinks of hypotheses",
+    "formulas": "writes formulas",
+    "repair": "repairs refused formulas",
+    "critique": "criticises formulas",
+}
+DONE = {
+    "hypotheses": "proposed hypotheses",
+    "formulas": "wrote formulas",
+    "repair": "repaired formulas",
+    "critique": "criticised formulas",
+}
+TOOLS = {
+    "recall": ("idea", "reads the record"),
+    "score_factor": ("eval", "scores {key} on search"),
+    "submit_to_gate": ("eval", "puts factors before the gate"),
+    "submit_set": ("eval", "puts a set before the gate"),
+}
+"""Which agent a tool's call is told of, and in which words."""
+
+
+@dataclass
+class Attendance:
+    """Says by agent what each does now, or did last; `tell` is called at every change."""
+
+    tell: Callable[[], None]
+    doing: dict[str, str] = field(default_factory=dict)
+    _open: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def asker(self, asker: Asker) -> Asker:
+        """Return the asker, seen."""
+        return _SeenAsker(asker, self)
+
+    def tools(self, tools: Toolset) -> Toolset:
+        """Return the tools, seen."""
+        sessions: Mapping[str, ToolSession] = {
+            name: _SeenSession(session, self) for name, session in tools.sessions.items()
+        }
+        return Toolset(sessions)
+
+    def asks(self, role: str, intent: str, change: int) -> None:
+        """Note that a question begins or ends."""
+        self._open[role, intent] += change
+        under_way = self._open[role, intent]
+        many = f" for {under_way} hypotheses at once" if under_way > 1 else ""
+        self.doing[role] = f"{ASKING.get(intent, intent)}{many}" if under_way else DONE.get(intent, f"{intent}: done")
+        self.tell()
+
+    def calls(self, tool: str, arguments: Json) -> None:
+        """Note that a tool is called."""
+        if tool in TOOLS:
+            agent, words = TOOLS[tool]
+            self.doing[agent] = words.format(key=arguments.get("key", ""))
+            self.tell()
+
+
+@dataclass(frozen=True)
+class _SeenAsker:
+    """Asks, and tells when a question begins and ends."""
+
+    asker: Asker
+    attendance: Attendance
+
+    async def ask(self, task: Task) -> Reply[Any]:
+        self.attendance.asks(task.role, task.intent, 1)
+        try:
+            return await self.asker.ask(task)
+        finally:
+            self.attendance.asks(task.role, task.intent, -1)
+
+
+@dataclass(frozen=True)
+class _SeenSession:
+    """Calls a tool, and tells of it."""
+
+    session: ToolSession
+    attendance: Attendance
+
+    async def call(self, name: str, arguments: Json) -> Json:
+        self.attendance.calls(name, arguments)
+        return await self.session.call(name, arguments)

@@ -1,0 +1,119 @@
+"""Where a run stands: what works on it, how far it is, what waits, and what may be done next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .finding import located
+
+if TYPE_CHECKING:
+    from ..evidence.funnel import Best, Counts, Spent
+    from ..ledger import Ledger, Run
+
+__all__ = ["Standing", "found", "state_of"]
+
+RUNNING, PAUSED, DECIDED, STOPPED, INTERRUPTED, DONE = (
+    "running", "paused for review", "reviewed", "stopped", "interrupted", "done",
+)  # fmt: skip
+
+
+@contextmanager
+def found(run: str, workspace: Path | None) -> Iterator[tuple[Ledger, Run]]:
+    """Open the ledger that holds a campaign's run, and find it."""
+    name, place = located(run, workspace)
+    from ..evidence import named
+    from ..ledger import Ledger
+
+    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
+        yield ledger, named(ledger, name)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One run as another process sees it; `at` is when the process that works on it said last what it does.
+
+    Figures are those of search days; what came before the gate is told by its word alone.
+    """
+
+    run: str
+    state: str
+    process: str | None
+    phase: str
+    round: int
+    rounds: int
+    counts: Counts
+    budget: Mapping[str, Any]
+    trials: int
+    best: Best | None
+    spent: Spent
+    elapsed_s: float | None
+    doing: Mapping[str, str]
+    at: str
+    waiting: tuple[str, ...]
+    ended: str
+    next: str
+
+    @classmethod
+    def of(cls, ledger: Ledger, run: Run, workspace: Path | None = None) -> Standing:
+        """Read where a run stands from its ledger, its lock and what its last process said.
+
+        A workspace that had to be named is named in the command that goes on, too.
+        """
+        from ..evidence.attention import worked_before
+        from ..evidence.funnel import Funnel
+        from ..evidence.gate import PAID
+        from ..evidence.review import Reviews
+
+        reviews, folder = Reviews.of(ledger, run), ledger.run_folder(run.id)
+        said, funnel, settings = worked_before(folder), Funnel(reviews).read(), run.config["settings"]
+        waiting, process = tuple(reviews.waiting()), ledger.holder(run.id)
+        state = state_of(run.status, process, waiting)
+        return cls(
+            run=run.id, state=state, process=process, phase=str(said.get("phase", "")),
+            round=int(said.get("round") or 0), rounds=int(settings["agents"]["rounds"]),
+            counts=funnel.counts, budget={**settings["models"]["budget"], **settings["budget"]},
+            trials=sum(trial.run == run.id for trial in ledger.trials()) + len(ledger.events(run.id, PAID)),
+            best=funnel.best, spent=funnel.spent, elapsed_s=said.get("elapsed_s"), doing=said.get("doing") or {},
+            at=str(said.get("at", "")), waiting=waiting, ended=_ended(folder), next=_next(state, run.id, workspace),
+        )  # fmt: skip
+
+    def per_accepted(self) -> dict[str, float] | None:
+        """Return what each accepted factor has cost so far: calls, tokens, US dollars, seconds; None before the first."""
+        accepted = self.counts.accepted
+        if not accepted:
+            return None
+        spent = asdict(self.spent) | ({} if self.elapsed_s is None else {"seconds": self.elapsed_s})
+        return {name: value / accepted for name, value in spent.items()}
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return asdict(self) | {"per_accepted": self.per_accepted()}
+
+
+def state_of(status: str, process: str | None, waiting: tuple[str, ...]) -> str:
+    """Return the word for a run from its last status, who holds it, and what waits."""
+    if process is not None:
+        return RUNNING
+    if status == "paused":
+        return PAUSED if waiting else DECIDED
+    return {"done": DONE, "stopped": STOPPED}.get(status, INTERRUPTED)
+
+
+def _next(state: str, run: str, workspace: Path | None) -> str:
+    """Return the command that goes on from here."""
+    after = {PAUSED: "review", RUNNING: "log", DONE: "report"}.get(state, "resume")
+    where = f" --workspace {workspace}" if workspace else ""
+    return f"alphaloom {after} {run}" + (" --follow" if after == "log" else "") + where
+
+
+def _ended(folder: Path) -> str:
+    """Return which budget or person ended a run's search early, if it is over and one did."""
+    from ..ledger import read_json
+
+    results = folder / "results.json"
+    return str(read_json(results).get("ended") or "") if results.exists() else ""
