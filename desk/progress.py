@@ -116,7 +116,8 @@ def _counts(progress: Progress) -> RenderableType:
         if agent in progress.doing:
             grid.add_row(agent, Text(progress.doing[agent], overflow="ellipsis", no_wrap=True))
     grid.add_row("time", _time(progress))
-    grid.add_row("", Text(_message(progress), style="dim"))
+    if message := _message(progress):
+        grid.add_row("", Text(message, style="dim"))
     return grid
 
 
@@ -128,7 +129,7 @@ def funnel_line(counts: Counts, budget: int) -> str:
 
 def verdicts_line(counts: Counts) -> str:
     """Say what became of what was sent."""
-    waits = f", {counts.awaiting} awaiting approval" if counts.awaiting else ""
+    waits = f", {counts.awaiting} to approve" if counts.awaiting else ""
     return f"{counts.accepted} accepted, {counts.watched} watched, {counts.rejected} rejected{waits}"
 
 
@@ -140,7 +141,7 @@ def best_line(best: Best | None) -> str:
 def spend_line(progress: Progress) -> str:
     """Say what models took, and what that is for each accepted factor."""
     spent, accepted = progress.spent, progress.counts.accepted
-    each = f" ({money(progress.usd_per_accepted)} an accepted factor)" if accepted and spent.usd else ""
+    each = f" ({money(progress.usd_per_accepted)} each accepted)" if accepted and spent.usd else ""
     return f"{plural(spent.calls, 'call')}, {count(spent.tokens)} tokens, {money(spent.usd)}{each}"
 
 

@@ -133,9 +133,9 @@ def test_a_process_that_runs_is_seen_and_stopped_from_another(files: Files, tmp_
         assert outcome(["status", "--workspace", str(tmp_path), "--json"]) == 0
         told = said(capsys)
         assert (told["state"], told["process"]) == ("running", str(process.pid))
-        assert outcome(["stop", "latest", "--workspace", str(tmp_path), "--json"]) == 0
+        assert outcome(["stop", "latest", "--wait", "300", "--workspace", str(tmp_path), "--json"]) == 0
         assert said(capsys) | {"next": ""} == {"run": told["run"], "was_running": True, "state": "stopped", "next": ""}
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == 130

@@ -360,6 +360,6 @@ def test_the_panel_shows_what_agents_do_and_what_an_accepted_factor_cost() -> No
     output = io.StringIO()
     console = Console(file=output, width=100)
     console.print(panel(progress(accepted=2, awaiting=1, doing={"factor": "writes formulas"})))
-    assert "$0.5000 ($0.2500 an accepted factor)" in output.getvalue()
-    assert "2 accepted, 1 watched, 1 rejected, 1 awaiting approval" in output.getvalue()
+    assert "$0.5000 ($0.2500 each accepted)" in output.getvalue()
+    assert "2 accepted, 1 watched, 1 rejected, 1 to approve" in output.getvalue()
     assert re.search(r"factor +writes formulas", output.getvalue())
