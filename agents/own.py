@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .errors import OwnPartError
 from .prompt import Prompt, load_prompts, read_folder, read_prompt
-from .schemas import Hypothesis, Record
+from .schemas import Hypothesis, Record, Source, Words
 
 __all__ = ["GivenCandidate", "Own", "OwnAgent", "OwnHypotheses", "OwnReply", "Seed", "View", "find_agent", "frozen"]
 
@@ -176,9 +176,9 @@ class OwnAgent(Protocol):
 class GivenCandidate(Record):
     """A formula that an agent of one's own gives with its hypothesis."""
 
-    text: str = Field(min_length=1, max_length=8_000)
-    rationale: str = Field(default="", max_length=1_000)
-    intent: str = Field(default="explore", max_length=80)
+    text: Source = Field(min_length=1, max_length=8_000)
+    rationale: Words = Field(default="", max_length=1_000)
+    intent: Words = Field(default="explore", max_length=80)
 
 
 class GivenHypothesis(Hypothesis):

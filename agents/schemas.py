@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ..factors.words import visible
 
 Operator = Literal[
     "smooth", "neutralise", "shorten", "lengthen", "condition", "swap_field", "combine", "invert", "simplify"
 ]
+
+
+def _told(text: str) -> str:
+    return visible(text)
+
+
+def _marked(text: str) -> str:
+    return visible(text.replace("\r\n", "\n"), instead="\ufffd")
+
+
+Words = Annotated[str, AfterValidator(_told)]
+"""Words of a model: what nobody can see is a blank, so that no word of it steers a terminal or hides from a reader."""
+Source = Annotated[str, AfterValidator(_marked)]
+"""A formula or code: what nobody can see becomes a mark that no parser takes, and is never quietly left out."""
 
 
 class Record(BaseModel):
@@ -20,15 +36,15 @@ class Record(BaseModel):
 class Hypothesis(Record):
     """A market mechanism in words, with what would refute it."""
 
-    mechanism: str = Field(min_length=1, max_length=80)
-    statement: str = Field(min_length=1, max_length=2_000)
-    who_is_on_the_other_side: str = Field(max_length=1_000)
-    why_it_persists: str = Field(max_length=1_000)
+    mechanism: Words = Field(min_length=1, max_length=80)
+    statement: Words = Field(min_length=1, max_length=2_000)
+    who_is_on_the_other_side: Words = Field(max_length=1_000)
+    why_it_persists: Words = Field(max_length=1_000)
     direction: Literal[1, -1]
     horizon_days: int = Field(ge=1, le=250)
-    fields: list[str] = Field(min_length=1, max_length=20)
-    regime: str = Field(max_length=500)
-    refuted_by: str = Field(min_length=1, max_length=1_000)
+    fields: list[Annotated[Words, Field(max_length=100)]] = Field(min_length=1, max_length=20)
+    regime: Words = Field(max_length=500)
+    refuted_by: Words = Field(min_length=1, max_length=1_000)
 
 
 class Ideas(Record):
@@ -40,9 +56,9 @@ class Ideas(Record):
 class Candidate(Record):
     """One formula, or the code of a Python factor, and what it is meant to do."""
 
-    text: str = Field(min_length=1, max_length=8_000)
-    rationale: str = Field(max_length=1_000)
-    intent: str = Field(max_length=80)
+    text: Source = Field(min_length=1, max_length=8_000)
+    rationale: Words = Field(max_length=1_000)
+    intent: Words = Field(max_length=80)
 
 
 class Candidates(Record):
@@ -54,22 +70,22 @@ class Candidates(Record):
 class Weakness(Record):
     """One named weakness."""
 
-    code: str = Field(min_length=1, max_length=60)
-    message: str = Field(max_length=500)
+    code: Words = Field(min_length=1, max_length=60)
+    message: Words = Field(max_length=500)
 
 
 class Advice(Record):
     """One change that addresses a weakness."""
 
     operator: Operator
-    why: str = Field(max_length=500)
+    why: Words = Field(max_length=500)
 
 
 class Opinion(Record):
     """Whether formulas say what their hypothesis says, as a model sees it: kept as a warning, heard by no program."""
 
     verdict: Literal["agrees", "doubts"]
-    why: str = Field(max_length=500)
+    why: Words = Field(max_length=500)
 
 
 class Critique(Record):

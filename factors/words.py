@@ -6,10 +6,11 @@ It stands in this room because agents and evidence both compare words, and this 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["likeness", "mentioned", "mentions", "stems"]
+__all__ = ["likeness", "mentioned", "mentions", "stems", "visible"]
 
 WORD = re.compile(r"[a-z0-9]+")
 SUFFIXES = ("edly", "ing", "ity", "ed", "ly", "al", "e")
@@ -138,6 +139,18 @@ STOP = frozenset(
     ]
 )
 """Words that say nothing of a mechanism."""
+
+
+HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
+"""Unicode's kinds of characters that nobody sees: control, format, unassigned, private, half of a pair."""
+
+
+def visible(text: str, instead: str = " ") -> str:
+    """Return a text in which each character that nobody sees is another one; line breaks and tabs stay.
+
+    Among them are the codes that steer a terminal, that turn the direction of writing, and that have no width.
+    """
+    return "".join(instead if unicodedata.category(c) in HIDDEN and c not in "\n\t" else c for c in text)
 
 
 @lru_cache(maxsize=65_536)

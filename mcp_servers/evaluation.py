@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from ..evidence import Claim, Evaluator, Proposal
 from ..factors.python import LONGEST_CODE
+from ..factors.words import visible
 from ..ledger import canonical_json
 from .answers import tool
 from .market import READ_ONLY
@@ -21,14 +22,18 @@ Key = Annotated[str, Field(min_length=1, max_length=200, description="names this
 MOST_EXTRA = 20_000
 
 
+Words = Annotated[str, AfterValidator(visible)]
+"""Words that people and models read later: what nobody can see in them is a blank."""
+
+
 class Hypothesis(BaseModel):
     """What the formula is meant to test."""
 
     model_config = ConfigDict(extra="allow")
 
     id: str = Field(min_length=1, max_length=100)
-    mechanism: str = Field(min_length=1, max_length=200)
-    statement: str = Field(min_length=1, max_length=2000)
+    mechanism: Words = Field(min_length=1, max_length=200)
+    statement: Words = Field(min_length=1, max_length=2000)
     direction: Literal[1, -1] = Field(description="1: a higher factor means a higher return")
     horizon_days: int = Field(ge=1, le=250)
     fields: list[Annotated[str, Field(max_length=100)]] = Field(max_length=20)
@@ -57,7 +62,7 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
         description: Annotated[str, Field(max_length=1_000, description="what you say of the formula")] = "",
     ) -> dict[str, Any]:
         """Check, score and record a formula or Python factor on the search window; a refusal says which step and why."""
-        return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key, description))
+        return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key, visible(description)))
 
     @server.tool(annotations=RECORDS)
     @tool
