@@ -37,7 +37,7 @@ async def tried(desk: Desk, key: str, ask: Callable[[], Awaitable[T]]) -> T:
             if not left or isinstance(error, RequestRefused | AccessRefused):
                 raise
             tries = desk.config.node_retries - left
-            desk.progress("retry", {"key": key, "try": number, "reason": _reason(error)})
+            desk.progress("asked again", {"branch": key, "try": number, "reason": _reason(error)})
         await asyncio.sleep(desk.config.node_backoff_seconds * 2**tries)
     raise AssertionError("the last try returns or raises")
 

@@ -92,8 +92,9 @@ class Attention:
 
     def event(self, event: str, figures: Mapping[str, Any]) -> None:
         """Tell of something decisive in the search."""
-        self._round, self._message = int(figures.get("round", self._round)), event
-        self.say("searching", event)
+        self._round = int(figures.get("round", self._round))
+        self._message = f"{figures['branch']} {event}: {figures['reason']}" if "reason" in figures else event
+        self.say("searching", self._message)
 
     def seen(self, doing: Mapping[str, str]) -> None:
         """Tell what agents do, unless something was told just now."""

@@ -147,7 +147,7 @@ def _turned(ratio: Node) -> bool:
     return "number" not in (above.op, below.op) and _drawn(above)[1].digest > _drawn(below)[1].digest
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def _drawn(node: Node) -> Drawn:
     """Return the outline of a tree and the factor before it."""
     return DRAWING.get(node.op, _call)(node)

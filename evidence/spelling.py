@@ -20,7 +20,7 @@ POSITIVE = frozenset({"amount", "cap", "close", "close_raw", "high", "low", "ope
 """Columns that are nowhere below 0."""
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def respelled(node: Node) -> Node:
     """Return a canonical tree in the one spelling; it need not be canonical any more."""
     if node.is_leaf:

@@ -76,7 +76,7 @@ def _without_constants(node: Node) -> Node:
     return rest[0] if len(rest) == 1 else body.with_args(*rest)
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def _linear(node: Node) -> Linear:
     """Return a tree as a sum of multiples of canonical bodies."""
     node = expanded(node)

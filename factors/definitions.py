@@ -18,7 +18,7 @@ from .signature import Operator
 from .syntax import Syntax, read
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def expanded(node: Node) -> Node:
     """Return the formula that a defined operator stands for, its arguments in place; other nodes as they are."""
     operator = OPERATORS.get(node.op)
@@ -29,7 +29,7 @@ def expanded(node: Node) -> Node:
     return node
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def written_out(node: Node) -> Node:
     """Return the tree with every defined operator written out."""
     node = expanded(node)
@@ -37,7 +37,7 @@ def written_out(node: Node) -> Node:
     return node if args == node.args else node.with_args(*args)
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def written_size(node: Node) -> int:
     """Count the nodes of the tree with every definition written out, without writing it out.
 

@@ -45,7 +45,7 @@ RULES: Mapping[str, Callable[[Interval, int], Interval]] = MappingProxyType(
 """How an operator moves the days that its arguments read, by the name in `Operator.interval`."""
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def days_read(node: Node) -> Interval:
     """Return the interval of days that an expression reads, today being 0."""
     node = expanded(node)

@@ -21,7 +21,7 @@ LARGEST_POWER = 16
 """Exponent up to which a power is a product; as in the canonical form."""
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def lowered(node: Node) -> Node:
     """Return the tree as the engine computes it; equal subtrees of different trees stay equal."""
     node = expanded(node)

@@ -63,7 +63,7 @@ def parse(
     )
 
 
-@functools.lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=2048)
 def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: str) -> Expression:
     if is_python(text):
         return read_python(text, fields, groups)

@@ -283,7 +283,7 @@ def _refusal(mismatch: Mismatch) -> UnitMismatch:
     return refusal
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def judged(node: Node) -> Judgement:
     """Return the unit of a formula with every mismatch in it, arguments first.
 
@@ -374,6 +374,6 @@ def _no_condition(node: Node, arg: Node, unit: Unit) -> tuple[str, str]:
     return f"{symbol or node.op} needs a condition that is true or false; {_described(arg, unit)}", hint
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def _reads_field(node: Node) -> bool:
     return node.op == "field" or any(map(_reads_field, expanded(node).args))
