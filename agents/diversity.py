@@ -63,13 +63,16 @@ class Sieve:
     likest: float
 
     def sort(self, proposed: Sequence[Json], known: Sequence[Json]) -> tuple[list[Json], list[Json]]:
-        """Return what is let through, in its order, and what is refused, as rows of mechanism, statement and why."""
+        """Return what is let through, in its order, and what is refused, as rows of mechanism, statement, why, and source if any."""
         kept: list[Json] = []
         refused: list[Json] = []
         for hypothesis in proposed:
             why = self.objection(hypothesis, [*known, *kept])
             if why:
-                refused.append({"mechanism": hypothesis["mechanism"], "statement": hypothesis["statement"], "why": why})
+                named: Json = {
+                    name: hypothesis[name] for name in ("mechanism", "statement", "source") if name in hypothesis
+                }
+                refused.append({**named, "why": why})
             else:
                 kept.append(hypothesis)
         return kept, refused

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["AGENTS", "Show", "best_line", "funnel_line", "shown_progress", "spend_line", "verdicts_line"]
 
-EVENTS = {"round": "hypotheses are being thought of", "scored": "a batch was scored", "gate": "the gate has judged"}
+EVENTS = {
+    "round": "hypotheses are being thought of",
+    "scored": "a batch was scored",
+    "gate": "the gate has judged",
+    "seeds": "your own formulas are being scored",
+    "own_agent": "your own agent failed in this round",
+}
 AGENTS = ("idea", "factor", "eval")
 SEARCHING = "searching"
 QUIET_SECONDS = 5.0  # between plain lines when nothing decisive happened

@@ -24,7 +24,7 @@ from .originality import nearest
 from .power import next_power
 from .profile import Profiler
 from .sheet import tidy
-from .variety import variety
+from .variety import own_troubles, variety
 from .windows import Window
 from .wording import doubts
 
@@ -277,6 +277,8 @@ class Dossier:
         found += [
             {"code": UNCONTAINED, "message": f"{stamps.count(one)} factors were {one}"} for one in sorted({*stamps})
         ]
+        ledger, run = self.evaluator.ledger, self.evaluator.run
+        found += [{"code": "own_part", "message": said} for said in own_troubles(ledger, run)]
         return found + [
             {
                 "code": "leak_alarm",

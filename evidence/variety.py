@@ -11,11 +11,12 @@ from typing import Any
 from ..ledger import Ledger
 from .sheet import tidy
 
-__all__ = ["effective_number", "of_round", "variety"]
+__all__ = ["effective_number", "of_round", "own_troubles", "variety"]
 
 ROUND = re.compile(r"^r(\d+)/")
 PROPOSED = "agents.hypothesis"
 REFUSED = "agents.refused_ideas"
+OWN = "agents.own_agent"
 MOST = 1_000
 
 
@@ -59,6 +60,16 @@ def variety(ledger: Ledger, run: str) -> dict[str, Any]:
     refused = sum(len(event.body["items"]) for event in ledger.events(run, REFUSED))
     whole = _figures([name for names in rounds.values() for name in names])
     return {**whole, "refused": refused, "rounds": [{"round": n, **_figures(rounds[n])} for n in sorted(rounds)]}
+
+
+def own_troubles(ledger: Ledger, run: str) -> list[str]:
+    """Return what went wrong with what a person brought along: refused hypotheses, and failures of their agent."""
+    refused = [row for event in ledger.events(run, REFUSED) for row in event.body["items"] if row.get("source")]
+    failed = sorted((event.key, event.body["failed"]) for event in ledger.events(run, OWN) if "failed" in event.body)
+    return [
+        *(f"{row['source']}: {row['mechanism']!r} got no branch: {row['why']}" for row in refused),
+        *(f"own agent, {key}: {why}" for key, why in failed),
+    ]
 
 
 def _figures(names: list[str]) -> dict[str, Any]:

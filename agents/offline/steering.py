@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...factors.bm25 import relevance
-from ...factors.words import mentioned
+from ...factors.words import mentioned, stems
 from .mechanism import Mechanism, mechanisms
 from .reading import Context, Json
 
@@ -22,6 +22,8 @@ PATIENCE = 3.0
 """Further hypotheses of the mechanism that matches best before one that does not match at all is taken."""
 FOCUS = 39.0
 """The same for a mechanism that the person names as the focus."""
+WORN = 0.5
+"""What a word of the goal still counts for after each mechanism that speaks of it."""
 ALLURE = 2.0
 """What a full match adds to the |t| of a formula when follow-ups are chosen."""
 GRADES = re.compile(r"\b(?:low|high|long|short|large|small|more|less)(?:er|est)?\b", re.IGNORECASE)
@@ -39,11 +41,28 @@ def _document(mechanism: Mechanism) -> str:
 
 @lru_cache(maxsize=64)
 def _matches(goal: str) -> Mapping[str, float]:
-    """Return by mechanism how well it matches a goal: 1 for the best, 0 where no word is shared."""
+    """Return by mechanism how well it serves a goal: 1 for the best, 0 where no word is shared.
+
+    A goal has several sides. Mechanisms are taken one after the other, and a word counts for less each time that one
+    taken before speaks of it: else whatever has many mechanisms, such as sectors, would hide the rest.
+    """
     known = mechanisms()
-    scores = relevance(GRADES.sub(" ", goal), [_document(each) for each in known]) if goal else [0.0] * len(known)
-    best = max(scores, default=0.0)
-    return {each.id: score / best if best else 0.0 for each, score in zip(known, scores, strict=True)}
+    documents = [_document(each) for each in known]
+    words = {stem: word for word in re.split(r"\W+", GRADES.sub(" ", goal)) for stem in stems(word)}
+    asked = {stem: relevance(words[stem], documents) for stem in sorted(words)}
+    weights = dict.fromkeys(asked, 1.0)
+    left, found = list(range(len(known))), dict.fromkeys((each.id for each in known), 0.0)
+    first = 0.0
+    while left:
+        worth = {place: sum(weights[stem] * asked[stem][place] for stem in asked) for place in left}
+        best = max(left, key=lambda place: (worth[place], -place))
+        if worth[best] <= 0.0:
+            break
+        first = first or worth[best]
+        found[known[best].id] = worth[best] / first
+        weights = {stem: weight * (WORN if asked[stem][best] else 1.0) for stem, weight in weights.items()}
+        left.remove(best)
+    return found
 
 
 @dataclass(frozen=True)

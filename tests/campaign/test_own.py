@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from alphaloom import Campaign
+from alphaloom.campaign import Show
+from alphaloom.evidence import Progress
 from alphaloom.evidence.published import published
 from alphaloom.ledger import AlphaloomError, Ledger, SettingsError
 from tests.evidence.lab import clock
@@ -32,7 +34,7 @@ CALM = """hypotheses:
 SEEDS = "- ts_mean(mood, 7) - mood\n- text: ts_kurt(returns, 33) * volume\n  direction: -1\n- ts_mean(rubbish, 3)\n"
 
 
-def run(files: Files, folder: Path, *more: str) -> dict[str, Any]:
+def run(files: Files, folder: Path, *more: str, progress: Show | None = None) -> dict[str, Any]:
     """Run the campaign file as it lies in a folder with the person's files."""
     path = Path(shutil.copy(files.campaign, folder / "campaign.yaml"))
     path.write_text(
@@ -40,7 +42,7 @@ def run(files: Files, folder: Path, *more: str) -> dict[str, Any]:
         .replace("prices", str(files.panel.with_suffix("")))
         .replace(": sectors", f": {files.sectors.parent}/sectors")
     )
-    return dict(Campaign.from_yaml(path, workspace=folder / "w", overrides=[*BRIEF, *more]).run().record)
+    return dict(Campaign.from_yaml(path, workspace=folder / "w", overrides=[*BRIEF, *more]).run(progress).record)
 
 
 def test_files_of_ones_own_are_used_and_named(files: Files, tmp_path: Path) -> None:
@@ -106,3 +108,41 @@ def test_what_was_given_is_kept_with_the_run(files: Files, tmp_path: Path) -> No
     with Ledger.open(tmp_path / "w", clock=clock) as ledger:
         kept = ledger.runs()[-1].config["own"]
     assert json.loads(json.dumps(kept))["hypotheses"][0]["mechanism"] == "calm_owner"
+
+
+def test_what_went_wrong_with_ones_own_parts_is_told(files: Files, tmp_path: Path) -> None:
+    (tmp_path / "ideas.yaml").write_text(CALM)
+    (tmp_path / "mine.py").write_text("async def propose(view):\n    raise RuntimeError('no luck')\n")
+    record = run(
+        files, tmp_path, "steer.hypotheses=ideas.yaml", "steer.avoid=[calm owner]", "steer.agent=mine.py:propose",
+        "agents.hypotheses=3", "budget.evaluations=4",
+    )  # fmt: skip
+    said = [each["message"] for each in record["warnings"] if each["code"] == "own_part"]
+    assert said == [
+        "own hypotheses: 'calm_owner' got no branch: it is about 'calm owner', which this campaign avoids",
+        "own agent, r01: RuntimeError: no luck",
+    ]
+
+
+def test_a_resumed_run_has_the_parts_that_it_began_with(files: Files, tmp_path: Path) -> None:
+    for name in ("whole", "cut"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "seeds.yaml").write_text(SEEDS)
+        (tmp_path / name / "ideas.yaml").write_text(CALM)
+    settings = ("steer.seed_library=seeds.yaml", "steer.hypotheses=ideas.yaml", "agents.hypotheses=2")
+    whole = run(files, tmp_path / "whole", *settings)
+
+    class Stopped(Exception):
+        pass
+
+    def stop(progress: Progress) -> None:
+        if progress.message == "scored":
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        run(files, tmp_path / "cut", *settings, progress=stop)
+    for name in ("seeds.yaml", "ideas.yaml"):
+        (tmp_path / "cut" / name).unlink()
+    resumed = Campaign.resume("latest", workspace=tmp_path / "cut" / "w")
+    assert resumed.record == whole
+    assert resumed.record["own"]["seed_library"]["factors"] == 3
