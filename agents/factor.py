@@ -13,7 +13,7 @@ TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.score_facto
 
 SHOWN_ELITE = 12
 SHOWN_TRIED = 60
-HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
+HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by", "succeeds")
 
 
 async def propose(desk: Desk, work: Work) -> Json:

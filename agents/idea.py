@@ -168,6 +168,7 @@ def _context(desk: Desk, memory: Json, round_number: int, count: int, refused: S
             "mechanisms": remembered.get("mechanisms", []),
             "refusals": remembered.get("refusals", []),
             "library": memory.get("library", []),
+            **({"decaying": memory["decaying"]} if memory.get("decaying") else {}),
             **review.shown(desk, round_number),
             **({"refused": told} if told else {}),
         },

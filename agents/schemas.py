@@ -45,6 +45,7 @@ class Hypothesis(Record):
     fields: list[Annotated[Words, Field(max_length=100)]] = Field(min_length=1, max_length=20)
     regime: Words = Field(max_length=500)
     refuted_by: Words = Field(min_length=1, max_length=1_000)
+    succeeds: Words = Field(default="", max_length=40)
 
 
 class Ideas(Record):

@@ -19,6 +19,7 @@ Facts = Mapping[str, Any]
 STYLES = {"live": "green", "decaying": "yellow", "watchlist": "cyan", "retired": "dim"}
 WORDS = {"accepted": "accepted in", "promoted": "proven on new days; judged in", "watchlist": "unproven; judged in"}
 ELSEWHERE = ", on another market: known to the gate, but no evidence of these names"
+KIN = (("succeeds", "proposed to succeed"), ("successor", "succeeded by"))
 BAR_CELLS = 12
 """Cells of the longest bar on each side of zero."""
 
@@ -125,6 +126,7 @@ def _facts(row: Facts) -> list[tuple[str, str]]:
         ("status", str(row["status"])),
         ("proof", _origin(row)),
         ("hypothesis", str(row["hypothesis"] or DASH)),
+        *((word, str(row[key])) for key, word in KIN if row[key]),
         ("held", held),
         ("scored", f"{terms['horizon_days']}-day {terms['returns']} returns" if terms else DASH),
         ("RankIC on search, as written", f"{number(search.get('rank_ic'), 4, sign=True)}, t {number(search.get('t'), 2, sign=True)}"),
@@ -200,3 +202,6 @@ def print_watch(told: Facts) -> None:
         if row["unlike_days"]:
             said = f"the panel tells other values of {plural(row['unlike_days'], 'day')} that were seen; what was seen stays"
             console.print(Text(f"{ids(row['id'])}: {said}", "yellow"), soft_wrap=True)
+    if any(row["status"] == "decaying" for row in rows):
+        said = "The next campaign on this workspace is told what decays, and may propose a successor."
+        console.print(Text(said, "dim"), soft_wrap=True)

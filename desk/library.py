@@ -189,15 +189,21 @@ def watch(
 def retire(
     factor: FactorName,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the factor.")],
+    successor: Annotated[
+        str, typer.Option("--successor", metavar="ID", help="The accepted successor that takes its place.")
+    ] = "",
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Retire a factor: it is watched no more and makes nothing redundant, but its formula is never original again."""
+    """Retire a factor: it is watched no more and makes nothing redundant, but its formula is never original again.
+
+    A decaying factor may be succeeded: by a live factor of the library that was proposed and judged as its successor.
+    """
     from ..evidence import admission
 
     _reasoned(reason, "why it is retired")
     with _library(workspace) as ledger:
-        entry = admission.retire(ledger, factor, reason, _today())
+        entry = admission.retire(ledger, factor, reason, _today(), successor)
     _tell_standing(entry, "retired", reason, as_json=as_json)
 
 

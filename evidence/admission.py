@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..factors import Expression
 from ..ledger import Ledger, LibraryRow, Standing, VerdictRow
+from ..ledger.records import JsonObject
 from .archive import Archive
 from .entries import BY_HAND, WATCHLIST, Entry, ambiguous, entries, entry_named
 from .errors import LibraryRefused, UnknownFactor
@@ -97,8 +98,11 @@ def _added_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted
     return Admitted(entry_named(ledger, expression.id), True)
 
 
-def retire(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
+def retire(ledger: Ledger, name: str, reason: str, day: str, successor: str = "") -> Entry:
     """Retire a factor of the library by hand; nothing of it is deleted, and it is watched no more.
+
+    With a `successor` the change says which factor takes its place: a live one of the library whose hypothesis named it,
+    and it must be decaying.
 
     Its formula stays known, so that a near copy of it is not original. It makes nothing redundant any more, unless the
     settings say so: what says the same in another formula may be tried again.
@@ -106,17 +110,17 @@ def retire(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
     Raises
     ------
     LibraryRefused
-        It is retired already, or stands on the watchlist; or there is no reason.
+        It is retired already, or stands on the watchlist; or there is no reason; or the successor is none.
     UnknownFactor
         There is no such factor.
     """
     if not reason.strip():
         raise LibraryRefused("A retirement needs a reason.", field="--reason", got=reason, allowed="a few words")
     with ledger.lock_library():
-        return _retired(ledger, name, reason.strip(), day)
+        return _retired(ledger, name, reason.strip(), day, successor)
 
 
-def _retired(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
+def _retired(ledger: Ledger, name: str, reason: str, day: str, successor: str) -> Entry:
     entry = entry_named(ledger, name)
     if entry.origin == WATCHLIST:
         raise LibraryRefused(f"{entry.factor_id} is on the watchlist, not in the library.", field="ID", got=name)
@@ -125,7 +129,25 @@ def _retired(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
         raise LibraryRefused(
             f"{entry.factor_id} was retired on {last.day} by {last.by}: {last.reason}.", field="ID", got=name
         )
-    return _stand(ledger, entry, "retired", reason, day)
+    heir = _heir(ledger, entry, successor) if successor else None
+    return _stand(ledger, entry, "retired", reason, day, {"successor": heir.factor_id} if heir else {})
+
+
+def _heir(ledger: Ledger, entry: Entry, name: str) -> Entry:
+    """Return the successor that a person names; only what was judged as one may be it."""
+    heir = entry_named(ledger, name)
+    if entry.status != "decaying":
+        raise LibraryRefused(
+            f"{entry.factor_id} is {entry.status}: only what decays is succeeded.", field="ID", got=entry.status,
+            allowed="decaying", hint="Retire it without --successor.",
+        )  # fmt: skip
+    if heir.status != "live" or heir.succeeds != entry.factor_id:
+        raise LibraryRefused(
+            f"{heir.factor_id} is no successor of {entry.factor_id}.", field="--successor", got=heir.factor_id,
+            allowed="a live factor of the library whose hypothesis named the decaying one",
+            hint="A campaign on this workspace is told what decays, and may propose one.",
+        )  # fmt: skip
+    return heir
 
 
 def restore(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
@@ -158,8 +180,10 @@ def _before_retirement(entry: Entry) -> str:
     return next((each.status for each in reversed(entry.history) if each.status in ("live", "decaying")), "live")
 
 
-def _stand(ledger: Ledger, entry: Entry, status: str, reason: str, day: str) -> Entry:
+def _stand(
+    ledger: Ledger, entry: Entry, status: str, reason: str, day: str, numbers: JsonObject | None = None
+) -> Entry:
     """Write what a person made of a factor, as a further entry of its history."""
     key = f"hand {sum(each.by == 'hand' for each in entry.history) + 1}"
-    ledger.kept.record(standings=[Standing(entry.factor_id, key, status, "hand", reason, day)])
+    ledger.kept.record(standings=[Standing(entry.factor_id, key, status, "hand", reason, day, numbers or {})])
     return entry_named(ledger, entry.factor_id)

@@ -125,6 +125,8 @@ class Condition:
             "written": entry.text,
             "fields": list(entry.fields),
             "hypothesis": entry.hypothesis,
+            "succeeds": entry.succeeds or None,
+            "successor": entry.successor or None,
             "search": _figures(entry.search),
             "terms": entry.terms.record() if isinstance(entry.terms, Terms) else None,
             "history": [asdict(each) for each in entry.history],

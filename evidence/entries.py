@@ -82,7 +82,10 @@ class Terms:
 
 @dataclass(frozen=True)
 class Entry:
-    """One factor of the library or of the watchlist; `lacking` says why `terms` are not known."""
+    """One factor of the library or of the watchlist; `lacking` says why `terms` are not known.
+
+    `succeeds` is the decaying factor that its hypothesis named, empty for none.
+    """
 
     factor_id: str
     text: str
@@ -96,6 +99,7 @@ class Entry:
     terms: Terms | None
     lacking: str
     history: Sequence[Standing]
+    succeeds: str = ""
 
     @property
     def status(self) -> str:
@@ -106,6 +110,11 @@ class Entry:
     def proof(self) -> str:
         """Return in words what was proven of it, and where."""
         return UNJUDGED if self.origin == IMPORTED and self.terms is None else PROOF[self.origin]
+
+    @property
+    def successor(self) -> str:
+        """Return the factor that took its place, empty for none."""
+        return str(self.history[-1].numbers.get("successor", "")) if self.history else ""
 
     @property
     def place(self) -> int | None:
@@ -231,6 +240,7 @@ class _Reader:
         return Entry(
             name, **told, trial=archive.verdicts[name].metrics["trial"], hypothesis=archive.claims[name].statement,
             search=archive.evaluations[name].sheet, terms=terms, lacking=lacking, history=tuple(history),
+            succeeds=str(archive.claims[name].detail.get("succeeds") or ""),
         )  # fmt: skip
 
     def _terms(self, archive: Archive, name: str) -> tuple[Terms | None, str]:

@@ -39,6 +39,7 @@ from .scores import Scores, Tried
 from .screening_seed import screening_seed
 from .settings import EvidenceSettings
 from .sheet import tidy
+from .succession import DECAYING, decaying_for
 from .verdict import Verdict
 from .weaknesses import name_weaknesses
 from .windows import Window, Windows
@@ -136,7 +137,9 @@ class Evaluator:
         """Note what the library holds as the run begins: what other runs add meanwhile changes nothing for this one."""
         self.reviews.settle()
         held = [row.factor_id for row in self.ledger.library()]
-        for kind, body in (("library", held), ("retired", sorted(retired_for(self.ledger, self.run)))):
+        decaying = decaying_for(self.ledger, self.windows)
+        retired = sorted(retired_for(self.ledger, self.run))
+        for kind, body in (("library", held), ("retired", retired), (DECAYING, decaying)):
             if not self.ledger.events(self.run, kind):
                 self.ledger.record_event(self.run, kind, "start", body)
 

@@ -22,11 +22,12 @@ from .computing import Computing
 from .errors import PythonRefused, TrialsSpent
 from .look import Seen, decide, ruled
 from .originality import Catalogue
-from .redundancy import FLOOR, LibraryValues, closest
+from .redundancy import FLOOR, LibraryValues, Overlap, closest
 from .score import Scorer
 from .settings import EvidenceSettings
 from .sheet import tidy
 from .steps import alignment, on_paper
+from .succession import SUCCEEDS, Succession
 from .verdict import Reason, Verdict
 from .windows import Windows
 
@@ -146,12 +147,30 @@ class Gate:
                 return Reason(
                     "redundancy", False, text, {"rank_correlation": tidy(twin.rank_correlation), "most": limit}
                 )
-        found = library.closest(case.values, floor=min(FLOOR, limit))
+        succeeds = self.succession.predecessor(case)
+        found = library.closest(case.values, succeeds, floor=min(FLOOR, limit))
+        if succeeds:
+            return self._succeeding(succeeds, found)
         if found is None:
             return Reason("redundancy", True, "the library is empty")
         numbers = {"rank_correlation": tidy(found.rank_correlation), "most": limit}
         passed = abs(found.rank_correlation) <= limit
         return Reason("redundancy", passed, f"most like {found.factor_id} of the library", numbers)
+
+    def _succeeding(self, name: str, found: Overlap | None) -> Reason:
+        """Return the reason for a successor: all of the library counts but what it succeeds."""
+        limit = self.settings.max_redundancy
+        said = f"succeeds {name}, which decays: selection judges what it says beyond it"
+        if found is None:
+            return Reason("redundancy", True, said, {"succeeds": name})
+        numbers = {"rank_correlation": tidy(found.rank_correlation), "most": limit, "succeeds": name}
+        text = f"{said}; most like {found.factor_id} of the rest of the library"
+        return Reason("redundancy", abs(found.rank_correlation) <= limit, text, numbers)
+
+    @cached_property
+    def succession(self) -> Succession:
+        """Return the judge of successors."""
+        return Succession(self.ledger, self.run, self.scorer, self.windows.search, self.computing)
 
     @cached_property
     def data(self) -> str:
@@ -162,7 +181,8 @@ class Gate:
         """Return all that decides what a look shows, besides the formula and the window; its digest is the question."""
         settings = self.settings
         asked = settings.model_dump(mode="json", include=ASKED)
-        return {**asked, "data": self.data, "sign": case.sign}
+        succeeds = self.succession.predecessor(case)
+        return {**asked, "data": self.data, "sign": case.sign} | ({SUCCEEDS: succeeds} if succeeds else {})
 
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
         key, question = self.windows.key(self.windows.selection), digest(self._asked(case))
@@ -226,7 +246,9 @@ class Gate:
     def _day_by_day(self, case: Case) -> tuple[Values, Mapping[str, Any] | None]:
         """Return values up to the end of selection, and what went wrong with the code on its days."""
         if self.computing is None or not case.expression.code:
-            return case.values, None
+            succeeds = self.succession.predecessor(case)
+            left = self.succession.beyond(case.values, succeeds, self.windows.selection) if succeeds else None
+            return (case.values if left is None else left), None
         found = self.computing.sweep(case.expression, (self.windows.search.stop, self.windows.selection.stop))
         return found.values, found.fault
 

@@ -11,6 +11,7 @@ from ..factors import OPERATORS
 from .alignment import Claim
 from .evaluator import Evaluator
 from .memory import LONGEST, Tale, by_mechanism, reminded
+from .succession import told_as_decaying
 
 MOST_LIBRARY = 100
 MOST_REFUSALS = 8
@@ -40,6 +41,7 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
         "refusals": _refusals(evaluator, shown),
         "library": [{"id": row.factor_id, "text": row.canonical} for row in library[-MOST_LIBRARY:]],
         "library_size": len(library),
+        "decaying": told_as_decaying(evaluator.ledger, evaluator.run),
         "operators": [_operator(name) for name in sorted(OPERATORS)],
         "fields": list(evaluator.mandate.columns(evaluator.panel)),
         "groups": sorted(evaluator.panel.groups),

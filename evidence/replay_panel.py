@@ -15,6 +15,7 @@ from .difference import Difference, differences, series_difference
 from .evaluator import Evaluator
 from .look import Seen
 from .replay import Replay, read_seen
+from .succession import SUCCEEDS
 
 SAID = ("warnings",)
 """Keys of a sheet that hold words."""
@@ -46,6 +47,9 @@ def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[
     )
     seen, _ = read_seen(archive, trial, [])
     values = evaluator.values(expression, windows.selection)
+    if seen is not None and seen.asked.get(SUCCEEDS):
+        left = evaluator.gate.succession.beyond(values, str(seen.asked[SUCCEEDS]), windows.selection)
+        values = values if left is None else left
     sheet = scorer.score(values, windows.selection, int(trial.outcome["sign"]))
     yield from _sheets("panel: selection", trial.outcome["selection"], sheet.record())
     if seen is not None:

@@ -10,6 +10,7 @@ from .codes import codes_of
 from .mechanism import Mechanism, by_name, mechanisms
 from .reading import Context, Json
 from .steering import read_steering
+from .succession import propose_successors
 from .variants import variant
 
 EXPLOIT = (0.0, 0.6, 0.8)
@@ -26,7 +27,9 @@ def propose_ideas(context: Context) -> Json:
     """Return hypotheses: exploit by following up, explore with what is untried, least tried first."""
     count = context.count
     share = EXPLOIT[min(int(context.part("request").get("round", 1)) - 1, len(EXPLOIT) - 1)]
-    follow = [_follow_up(context, row) for row in _worth_following(context, round(share * count))]
+    heirs = propose_successors(context, count)
+    follow = [_follow_up(context, row) for row in _worth_following(context, round(share * (count - len(heirs))))]
+    follow = [*heirs, *follow]
     fresh = [_fresh(context, mechanism) for mechanism in _untried(context, count - len(follow))]
     steering = read_steering(context)
     said = [each for each in [*follow, *fresh] if steering.permits(each["mechanism"], each["statement"])]
