@@ -13,7 +13,7 @@ TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.score_facto
 
 SHOWN_ELITE = 12
 SHOWN_TRIED = 60
-HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by", "succeeds")
+HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
 
 
 async def propose(desk: Desk, work: Work) -> Json:
@@ -40,7 +40,7 @@ async def score(desk: Desk, branch: str, item: Json) -> Json:
     box = desk.tools.held_by("factor", TOOLS)
     arguments = {
         "text": item["text"],
-        "hypothesis": {name: hypothesis[name] for name in (*HYPOTHESIS, "source") if name in hypothesis},
+        "hypothesis": {name: hypothesis[name] for name in (*HYPOTHESIS, "succeeds", "source") if name in hypothesis},
         "key": item["key"],
         "description": str(item.get("rationale", "")),
     }

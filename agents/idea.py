@@ -125,7 +125,8 @@ def _keep(desk: Desk, key: str, hypotheses: Sequence[Json]) -> list[str]:
     """Give each hypothesis a branch of its own and return their keys."""
     branches = [f"{key}/h{index:02d}" for index in range(len(hypotheses))]
     for branch, hypothesis in zip(branches, hypotheses, strict=True):
-        desk.journal.record("hypothesis", branch, {"id": branch, **hypothesis})
+        said = {name: value for name, value in hypothesis.items() if value or name != "succeeds"}
+        desk.journal.record("hypothesis", branch, {"id": branch, **said})
     return branches
 
 

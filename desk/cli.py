@@ -12,6 +12,7 @@ import typer
 from . import (
     auditing,
     checking,
+    combining,
     controlling,
     doctoring,
     foreseeing,
@@ -55,6 +56,7 @@ evidence.command(short_help="Run the pipeline where nothing can be found.")(cont
 evidence.command(short_help="Say what the selection window could prove.")(foreseeing.power)
 evidence.command("open", short_help="Open a run's sealed days, once.")(unsealing.open_seal)
 evidence.command(short_help="Run a campaign's verdicts again.")(verifying.verify)
+evidence.command(short_help="Show how accepted factors are combined, and how else they could be.")(combining.combine)
 app.add_typer(scoring.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from . import beside, closing, unproven
+from . import beside, closing, combining, unproven
 from .cards import Card, Reason, card, deciding
 from .code import in_one_line
 from .figures import DASH, chance, count, generic, ids, money, number, percent, plural
@@ -65,6 +65,7 @@ class Page:
     openings: Sequence[str]
     stress: StressPage | None
     book: closing.Book | None
+    combined: combining.Comparison | None
     risk: closing.Risk | None
     spend: Facts
     spend_by_role: Sequence[Sequence[str]]
@@ -103,6 +104,7 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
         openings=closing.openings(results),
         stress=stress_page(results),
         book=closing.book(results, curves),
+        combined=combining.comparison(results),
         risk=closing.risk(results.get("signals")),
         spend=closing.spend(spend),
         spend_by_role=closing.spend_by_role(spend),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .blend import Blend, blend, slowed
 from .combination import Part, combine
 from .combiners import KINDS, Kind, combiner
-from .comparison import table
+from .comparison import Entrant, table
 from .evaluator import Evaluator
 from .moments import Moments, measure_moments, standard_ranks
 from .profile import Profiler
@@ -52,6 +52,8 @@ class Combination:
         ``[T, N]``, traded at `rate`.
     weights
         ``[T, K]`` of `parts`, turned by their signs.
+    at_once
+        The score as it would be traded at once, ``[T, N]``.
     """
 
     kind: Kind
@@ -60,6 +62,7 @@ class Combination:
     parts: Sequence[Part]
     score: Frame
     weights: NDArray[np.float64]
+    at_once: Frame
 
     def signed_weights(self, day: int = -1) -> dict[str, float]:
         """Return each factor's weight at the close of a day, times its sign."""
@@ -91,7 +94,7 @@ class Combining:
             found = self._blend(kind)
             rate = self.evaluator.settings.trading_rate or self._rate(found.score)
             score = slowed(found.score, rate)
-            self._made[kind] = Combination(kind, rate, "", self.parts, score, found.weights)
+            self._made[kind] = Combination(kind, rate, "", self.parts, score, found.weights, found.score)
         return replace(self._made[kind], chosen=chosen)
 
     def compared(self) -> dict[str, Any] | None:
@@ -100,13 +103,10 @@ class Combining:
             return None
         windows = (self.evaluator.windows.search, self.evaluator.windows.selection)
         profilers = {window.name: Profiler(self.evaluator.scorer, window) for window in windows}
-        made: dict[str, Combination] = {kind: self.made(kind, "") for kind in KINDS}
+        made = {kind: self.made(kind, "") for kind in KINDS}
+        entrants: dict[str, Entrant] = {kind: Entrant(each.at_once, each.score) for kind, each in made.items()}
         rates = {kind: tidy(each.rate) for kind, each in made.items()}
-        return {
-            "note": WALKED,
-            "trading_rate": rates,
-            **table({kind: each.score for kind, each in made.items()}, profilers),
-        }
+        return {"note": WALKED, "trading_rate": rates, **table(entrants, profilers)}
 
     def _best(self) -> Kind:
         scorer, search = self.evaluator.scorer, self.evaluator.windows.search

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from .profile import Profiler
 from .sheet import tidy
 from .trading_rate import half_life
 
-__all__ = ["Difference", "difference", "figures"]
+__all__ = ["Difference", "Entrant", "difference", "figures", "table"]
 
 Series = NDArray[np.float64]
 Frame = NDArray[np.float32]
@@ -23,6 +23,14 @@ BLOCK_PER_HORIZON = 4
 DRAWS = 2_000
 SEED = 20_130_606
 SHARE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A combination as it is, and as it is traded at its rate; ``[T, N]`` each."""
+
+    at_once: Frame
+    traded: Frame
 
 
 @dataclass(frozen=True)
@@ -86,24 +94,33 @@ def figures(score: Frame, profiler: Profiler) -> dict[str, Any]:
     }
 
 
-def paired(scores: Mapping[str, Frame], profiler: Profiler, pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Return the difference of daily RankIC for each pair of scores."""
+def paired(entrants: Mapping[str, Entrant], profiler: Profiler) -> list[dict[str, Any]]:
+    """Return the differences of each pair: of the daily RankIC at once, and of the daily return after costs as traded.
+
+    The first tells the combiners apart, whatever the rates; the second is what the rates are chosen for.
+    """
     scorer, window = profiler.scorer, profiler.window
-    daily = {name: scorer.daily_rank_ic(score, window) for name, score in scores.items()}
-    horizon = scorer.settings.horizon_days
+    told = {name: scorer.daily_rank_ic(each.at_once, window) for name, each in entrants.items()}
+    earned = {name: scorer.score(each.traded, window, 1).net_daily for name, each in entrants.items()}
+    names, horizon = list(entrants), scorer.settings.horizon_days
     return [
-        {"of": one, "less": other, **difference(daily[one], daily[other], horizon).record()} for one, other in pairs
+        {
+            "of": one,
+            "less": other,
+            "rank_ic": difference(told[one], told[other], horizon).record(),
+            "net_return": difference(earned[one], earned[other], horizon).record(),
+        }
+        for place, one in enumerate(names)
+        for other in names[:place]
     ]
 
 
-def table(scores: Mapping[str, Frame], profilers: Mapping[str, Profiler]) -> dict[str, Any]:
-    """Return figures and paired differences of several scores on each window, by the window's name."""
-    names = list(scores)
-    pairs = [(one, other) for place, one in enumerate(names) for other in names[:place]]
+def table(entrants: Mapping[str, Entrant], profilers: Mapping[str, Profiler]) -> dict[str, Any]:
+    """Return figures and paired differences of several combinations on each window, by the window's name."""
     return {
         name: {
-            "combiners": {kind: figures(score, profiler) for kind, score in scores.items()},
-            "differences": paired(scores, profiler, pairs),
+            "combiners": {kind: figures(each.traded, profiler) for kind, each in entrants.items()},
+            "differences": paired(entrants, profiler),
         }
         for name, profiler in profilers.items()
     }
