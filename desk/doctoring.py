@@ -40,12 +40,18 @@ REQUIRED = {
     "scipy": "statistics",
     "typer": "command line",
 }
-OPTIONAL = {"vectorbt": "the book's backtest"}
+OPTIONAL = {
+    "langgraph-checkpoint-postgres": ("a ledger in PostgreSQL", "postgres"),
+    "psycopg": ("a ledger in PostgreSQL", "postgres"),
+    "vectorbt": ("the book's backtest", "vectorbt"),
+}
+"""What each is for, and the extra that brings it."""
 ABILITIES = {
     "run the demo, and campaigns with the offline researcher": "close what is missing above",
     "research with a language model": "name one under models in a campaign file (alphaloom init shows how), then ask "
     "again with: alphaloom doctor CAMPAIGN.yaml",
     "backtest the book": "pip install 'alphaloom[vectorbt]'",
+    "keep a ledger in PostgreSQL": "pip install 'alphaloom[postgres]'",
 }
 SIGNS = {"ok": ("ok", "green"), "limited": ("limited", "yellow"), "missing": ("missing", "bold red")}
 MEMORY_GB, DISK_GB = 2.0, 1.0
@@ -83,24 +89,23 @@ def doctor(
 
 def examine(workspace: Path, campaign: Path | None = None) -> list[Finding]:
     """Return every finding; none of them changes anything on the machine."""
-    return [*_packages(), *_hardware(), *_places(workspace), *_models(campaign)]
+    return [*_packages(), *_hardware(), *_places(workspace), *_ledger(workspace), *_models(campaign)]
 
 
 def _packages() -> list[Finding]:
     found = [Finding("packages", "python", "ok", machine.python())]
     for name, use in REQUIRED.items():
-        found.append(_package(name, use, "missing"))
-    for name, use in OPTIONAL.items():
-        found.append(_package(name, use, "limited"))
+        found.append(_package(name, use, name, "missing"))
+    for name, (use, extra) in OPTIONAL.items():
+        found.append(_package(name, use, f"'alphaloom[{extra}]'", "limited"))
     return found
 
 
-def _package(name: str, use: str, without: Status) -> Finding:
+def _package(name: str, use: str, source: str, without: Status) -> Finding:
     version = machine.version(name)
     if version:
         return Finding("packages", name, "ok", version)
-    extra = f"'alphaloom[{name}]'" if without == "limited" else name
-    return Finding("packages", name, without, f"not installed ({use})", f"pip install {extra}")
+    return Finding("packages", name, without, f"not installed ({use})", f"pip install {source}")
 
 
 def _hardware() -> list[Finding]:
@@ -130,6 +135,20 @@ def _places(workspace: Path) -> list[Finding]:
             f"free some space: a campaign needs up to {DISK_GB:.0f} GB" if full else "",
         ),
     ]  # fmt: skip
+
+
+def _ledger(workspace: Path) -> list[Finding]:
+    """Ask the database that keeps a workspace's record, where one does."""
+    from ..ledger import LedgerError
+    from ..ledger.home import Home
+
+    try:
+        home = Home.of(workspace)
+        if not home.address:
+            return []
+        return [Finding("workspace", "ledger", "ok", f"{home.address}: {home.server_version()}")]
+    except LedgerError as error:
+        return [Finding("workspace", "ledger", "missing", error.message, error.hint)]
 
 
 def _gigabytes(amount: float | None) -> str:
@@ -182,7 +201,13 @@ def _abilities(findings: Sequence[Finding]) -> dict[str, bool]:
     ready = all(finding.status != "missing" for finding in findings)
     status = {finding.name: finding.status for finding in findings}
     models = [f for f in findings if f.group == "models" and f.status == "ok"]
-    able = (ready, ready and any("offline" not in f.name for f in models), ready and status.get("vectorbt") == "ok")
+    served = status.get("psycopg") == status.get("langgraph-checkpoint-postgres") == "ok"
+    able = (
+        ready,
+        ready and any("offline" not in f.name for f in models),
+        ready and status.get("vectorbt") == "ok",
+        ready and served,
+    )
     return dict(zip(ABILITIES, able, strict=True))
 
 

@@ -33,17 +33,18 @@ def checked(address: str) -> str:
     options = _options(parts.query)
     if ":" in user or any("password" in name for name in options):
         raise AddressError("write no password into the address of the ledger", field="--ledger", hint=SECRETS)
+    name = parts.path.removeprefix("/")
+    split = "@" in user + name + parts.query or "/" in name or parts.fragment  # as by a sign within a password
+    if split or not _HOSTS.fullmatch(hosts):
+        raise _unread()
+    if not name:
+        raise AddressError("the address of the ledger names no database", field="--ledger", allowed=FORM)
     strange = sorted(set(options) - _OPTIONS)
     if strange:
         raise AddressError(
             "the address of the ledger has options that are not known", field="--ledger", got=strange,
             allowed=sorted(_OPTIONS),
         )  # fmt: skip
-    name = parts.path.removeprefix("/")
-    if parts.fragment or "@" in user or "@" in name or "/" in name or not _HOSTS.fullmatch(hosts):
-        raise _unread()
-    if not name:
-        raise AddressError("the address of the ledger names no database", field="--ledger", allowed=FORM)
     return address
 
 

@@ -54,6 +54,9 @@ class Database(Protocol):
     def held(self, name: str) -> AbstractContextManager[None]:
         """Hold a name against processes that the lock files of this workspace do not reach; else `RunLocked`."""
 
+    def holder(self, name: str) -> str | None:
+        """Return the process that holds a name so; None where nobody does."""
+
     def explained(self, place: Path) -> AbstractContextManager[None]:
         """Say what an error of the database means for a person."""
 

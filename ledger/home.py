@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -65,6 +66,11 @@ class Home:
         if not (self.workspace / NAMED).is_file():
             write_json(self.workspace / NAMED, {"address": self.address})
         return database, StoredObjects(database)
+
+    def server_version(self) -> str:
+        """Ask the server of the database what it is; `LedgerError` if it does not answer."""
+        with closing(Link(Server(self.address))) as link:
+            return f"PostgreSQL {link.connection.info.server_version // 10_000} answers"
 
     def checkpoints(self, folder: Path) -> Path | Callable[[], Link]:
         """Return where the graph of the run with this folder keeps its state: a file, or what opens a link to the server."""

@@ -36,7 +36,7 @@ class Link:
         with self._lock:
             while True:
                 if self._over:
-                    raise WorkspaceError(f"the ledger {self._server.address} is closed or misused", field="--ledger")
+                    raise WorkspaceError(f"the ledger {self._server.address} is closed or misused", field="ledger")
                 try:
                     if self.connection.closed:
                         self.connection = self._server.connect(again=True)

@@ -79,7 +79,7 @@ class PostgresDatabase:
         ledger, taken = self.rows(_STRANGE)[0]
         if taken and not ledger:
             raise AddressError(
-                f"the schema {SCHEMA} at {self._server.address} is no ledger", field="--ledger",
+                f"the schema {SCHEMA} at {self._server.address} is no ledger", field="ledger",
                 hint="Name a database of its own for the ledger.",
             )  # fmt: skip
         version = self.rows(_FORMAT)[0][0] if ledger else 0
@@ -97,7 +97,7 @@ class PostgresDatabase:
         (encoding,) = self.rows("SHOW server_encoding")[0]
         if version < OLDEST or encoding != "UTF8":
             raise AddressError(
-                f"the database at {self._server.address} cannot hold a ledger", field="--ledger",
+                f"the database at {self._server.address} cannot hold a ledger", field="ledger",
                 got=f"PostgreSQL {version}, encoding {encoding}", allowed=f"PostgreSQL {OLDEST} or later, encoding UTF8",
             )  # fmt: skip
 
@@ -125,6 +125,11 @@ class PostgresDatabase:
             with suppress(driver().Error):
                 self._link.connection.execute("SELECT pg_advisory_unlock(%s)", (key(name),))
 
+    def holder(self, name: str) -> str | None:
+        """Return the process that holds a name, with its machine; None where nobody does."""
+        holders = self._link.repeated(lambda connection: connection.execute(_HOLDER, (key(name), key(name))).fetchall())
+        return _process(holders[0][1]) if holders else None
+
     def explained(self, place: Path) -> AbstractContextManager[None]:
         """Leave everything as it is: whatever goes through a link to the server says what it means."""
         return nullcontext()
@@ -147,12 +152,16 @@ class PostgresDatabase:
             if holder == self._server.name:  # what is left of the connection that was lost
                 connection.execute("SELECT pg_terminate_backend(%s)", (process,))
             elif time.monotonic() > until:
-                who = holder.removeprefix("alphaloom ").partition(" #")[0]
                 raise RunLocked(
-                    f"process {who} is working on {name}", field="run", got=name.removeprefix("run "),
+                    f"process {_process(holder)} is working on {name}", field="run", got=name.removeprefix("run "),
                     hint="Wait for it to end or stop it; a run can be resumed at any moment.",
                 )  # fmt: skip
             time.sleep(0.05)
+
+
+def _process(name: str) -> str:
+    """Return a process's number and machine from what the server knows it by; see `Server.name`."""
+    return name.removeprefix("alphaloom ").partition(" #")[0]
 
 
 def _transaction(connection: psycopg.Connection[Any], ends: tuple[str, str], work: Callable[[Session], T]) -> T:

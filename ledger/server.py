@@ -107,7 +107,7 @@ class Server:
 
     def _refusal(self, kind: type[WorkspaceError], message: str, hint: str) -> WorkspaceError:
         words = {"address": self.address, "name": database(self.address)}
-        told = kind(message.format(**words), field="--ledger", hint=hint.format(**words))
+        told = kind(message.format(**words), field="ledger", hint=hint.format(**words))
         told.placeless = message.format(address="the record's database", name="the database")
         return told
 
@@ -124,7 +124,7 @@ def driver() -> Any:
         import psycopg
     except ImportError as error:
         raise ServerError(
-            f"a ledger in PostgreSQL needs psycopg: {error}", field="--ledger", hint=f"Install it: {INSTALL}"
+            f"a ledger in PostgreSQL needs psycopg: {error}", field="ledger", hint=f"Install it: {INSTALL}"
         ) from None
     return psycopg
 

@@ -106,6 +106,9 @@ class SqliteDatabase:
         """Hold nothing more: whoever reaches this file reaches the lock files beside it."""
         return nullcontext()
 
+    def holder(self, name: str) -> None:
+        """Return nobody, for the same reason."""
+
     @contextmanager
     def explained(self, place: Path) -> Iterator[None]:
         """Say what SQLite's error means for a person."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .errors import RunLocked
 from .home import Home
 from .library import Library
 from .link import Link
@@ -144,22 +143,11 @@ class Ledger:
 
     def is_held(self, run: str) -> bool:
         """Tell whether somebody holds a run: a process is at work on it."""
-        try:
-            with self.lock(run):
-                return False
-        except RunLocked:
-            return True
+        return self.holder(run) is not None
 
     def holder(self, run: str) -> str | None:
-        """Return the number of the process that works on a run, `elsewhere` for one of another machine; None for none."""
-        here = holder(self.run_folder(run) / "lock")
-        if here is not None:
-            return here
-        try:
-            with self._database.held(f"run {run}"):
-                return None
-        except RunLocked:
-            return "elsewhere"
+        """Return the number of the process that works on a run, with its machine where it may be another; None for none."""
+        return holder(self.run_folder(run) / "lock") or self._database.holder(f"run {run}")
 
     def lock_library(self) -> AbstractContextManager[None]:
         """Hold what becomes of the library for this process; `RunLocked`, with the other's number, if it is held already.

@@ -41,7 +41,8 @@ WORKER = Path(__file__).with_name("worker.py")
 
 def start(workspace: Path, log: Path, *more: str) -> subprocess.Popen[bytes]:
     """Run or resume the campaign in a process of its own; it logs each model call that reaches the provider."""
-    command = [sys.executable, str(WORKER), str(workspace), str(log), *SMALL, *more]
+    address, others = [one for one in more if "://" in one], [one for one in more if "://" not in one]
+    command = [sys.executable, str(WORKER), str(workspace), str(log), *address, *SMALL, *others]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 

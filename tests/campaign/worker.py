@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from alphaloom import campaign
 from alphaloom.agents.offline import researcher
 from alphaloom.campaign import Campaign, Settings
-from alphaloom.ledger import AlphaloomError, read_settings
+from alphaloom.ledger import AlphaloomError, Ledger, read_settings
 from alphaloom.router import Router
 
 LONGEST_SECONDS = 0.06
@@ -59,14 +60,17 @@ def write(log: Path, line: dict[str, str]) -> None:
 
 
 def main(workspace: Path, log: Path, overrides: list[str]) -> None:
+    """Work in a workspace; the first override may be the address of its ledger."""
     log_answers(log)
     campaign.researcher = lambda: paid_researcher(log)  # type: ignore[attr-defined]
+    ledger = overrides.pop(0) if overrides[0].startswith("postgresql:") else ""
+    Ledger.open(workspace, clock=lambda: datetime.now(UTC), address=ledger).close()
     try:
         Campaign.resume("latest", workspace=workspace)
     except AlphaloomError as error:
         if error.code != "unknown_run":
             raise
-        Campaign(read_settings(None, Settings, overrides), workspace).run()
+        Campaign(read_settings(None, Settings, overrides), workspace, ledger=ledger).run()
 
 
 if __name__ == "__main__":

@@ -62,3 +62,12 @@ def test_a_workspace_that_is_a_file_is_missing(capsys: Capture, tmp_path: Path) 
     (folder,) = [finding for finding in printed["findings"] if finding["name"] == "folder"]
     assert folder["status"] == "missing"
     assert "--workspace" in folder["hint"]
+
+
+def test_a_ledger_whose_server_is_down_is_missing_with_what_to_do(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "ledger.json").write_text('{"address": "postgresql://127.0.0.1:1/alphaloom"}')
+    assert outcome(["doctor", "--json", "--workspace", str(tmp_path)]) == 3
+    printed = json.loads(capsys.readouterr().out)
+    (ledger,) = [finding for finding in printed["findings"] if finding["name"] == "ledger"]
+    assert ledger["status"] == "missing"
+    assert "Start the server" in ledger["hint"] or "alphaloom[postgres]" in ledger["hint"]
