@@ -74,7 +74,15 @@ class Cells:
     def _place(self, world: World, method: Method, allowance: Allowance, seed: int) -> Path:
         slug = "".join(letter if letter.isalnum() else "-" for letter in method.name)
         days = world.windows.search
-        asked: JSON = [world.panel.digest, allowance.evaluations, allowance.cpu_s, seed, days.start, days.stop]
+        asked: JSON = [
+            world.panel.digest,
+            world.label_digest,
+            allowance.evaluations,
+            allowance.cpu_s,
+            seed,
+            days.start,
+            days.stop,
+        ]
         place = self.folder / "cells" / world.name / f"{slug}-{digest([asked, code_of(method)])[:12]}"
         place.parent.mkdir(parents=True, exist_ok=True)
         return place

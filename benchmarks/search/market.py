@@ -20,7 +20,7 @@ import alphaloom
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import PlantSettings, parse, planted_market
 from alphaloom.ledger import digest
-from alphaloom.market import PlantedAlpha, SyntheticConfig
+from alphaloom.market import PlantedAlpha, SyntheticConfig, SyntheticMarket
 
 from .known import form, known_forms
 from .world import Alpha, World, labelled
@@ -37,10 +37,16 @@ ALIVE = (5, 8)
 LEAST_NEW = 1 / 3
 MOST_REFUSED = 20
 DECIDING = (
-    "factors/planting.py", "factors/sampling.py", "evidence/exposures.py", "evidence/labels.py", "evidence/own_risk.py",
-    "evidence/score.py", "evidence/windows.py",
-)  # fmt: skip
-"""Code besides the market room's that decides a market and its labels."""
+    "factors/planting.py",
+    "factors/sampling.py",
+    "market/drift.py",
+    "market/listings.py",
+    "market/noise.py",
+    "market/panel.py",
+    "market/quotes.py",
+    "market/synthetic.py",
+)
+"""Code that decides a market."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,14 @@ def worlds(count: int, size: Size, folder: Path, first: int = 0) -> Iterator[tup
 
 
 def world_of(seed: int, size: Size, folder: Path) -> World:
+    """Return a market with its labels, and what is true of it."""
+    made, known = simulated(seed, size, folder), known_forms(folder)
+    world = labelled(f"synthetic-{seed}", made.panel)
+    alphas = tuple(_alpha(plant, world, form(parse(plant.text)) in known) for plant in made.plants)
+    return replace(world, expected=made.expected_return.astype(np.float32), alphas=alphas)
+
+
+def simulated(seed: int, size: Size, folder: Path) -> SyntheticMarket:
     """Return a market, simulated once and kept in a folder under a digest of what decides it."""
     config = size.config(seed)
     name = digest([config.model_dump(mode="json"), PLANTS.model_dump(mode="json"), _code()])[:12]
@@ -80,11 +94,10 @@ def world_of(seed: int, size: Size, folder: Path) -> World:
         kept.parent.mkdir(parents=True, exist_ok=True)
         say(f"seed {seed}: simulating {size.days:,} days x {size.names:,} names, once")
         unfinished = kept.with_suffix(".unfinished")
-        unfinished.write_bytes(pickle.dumps(_made(seed, config)))
+        unfinished.write_bytes(pickle.dumps(planted_market(config, PLANTS)))
         unfinished.replace(kept)
-    world: World = pickle.loads(kept.read_bytes())
-    known = known_forms(folder)
-    return replace(world, alphas=tuple(replace(each, known=form(parse(each.text)) in known) for each in world.alphas))
+    market: SyntheticMarket = pickle.loads(kept.read_bytes())
+    return market
 
 
 def objection(alphas: tuple[Alpha, ...]) -> str:
@@ -123,26 +136,17 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _made(seed: int, config: SyntheticConfig) -> World:
-    simulated = planted_market(config, PLANTS)
-    world = labelled(f"synthetic-{seed}", simulated.panel)
-    expected = simulated.expected_return.astype(np.float32)
-    return replace(world, expected=expected, alphas=tuple(_alpha(plant, world) for plant in simulated.plants))
-
-
-def _alpha(plant: PlantedAlpha, world: World) -> Alpha:
+def _alpha(plant: PlantedAlpha, world: World, known: bool) -> Alpha:
     """Measure a planted alpha: its life on sealed days, and what its own formula shows on search days."""
     life = life_in(world.windows.sealed, plant)
     t = world.ground().score(parse(plant.text)).t
     alive = life >= LEAST_LIFE
     fate = (plant.first_day, plant.end_day, plant.half_life_days)
-    return Alpha(plant.text, plant.rank_ic, *fate, life, t, False, alive, alive and t >= LEAST_T)
+    return Alpha(plant.text, plant.rank_ic, *fate, life, t, known, alive, alive and t >= LEAST_T)
 
 
 @cache
 def _code() -> str:
-    """Return the digest of the code that decides a market and its labels."""
+    """Return the digest of the code that decides a market."""
     root = Path(str(alphaloom.__file__)).parent
-    files = [root / name for name in DECIDING] + sorted((root / "market").glob("*.py"))
-    files += [Path(__file__).with_name("world.py"), Path(__file__)]
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+    return hashlib.sha256(b"\0".join((root / name).read_bytes() for name in DECIDING)).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -85,6 +86,11 @@ class World:
     def counted(self) -> tuple[Alpha, ...]:
         """Return the alphas that a method is asked to find."""
         return tuple(alpha for alpha in self.alphas if alpha.counts)
+
+    @cached_property
+    def label_digest(self) -> str:
+        """Return the digest of the labels."""
+        return hashlib.sha256(self.label.tobytes()).hexdigest()
 
     def ground(self) -> Ground:
         """Return what a method may see."""
