@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from ..factors.words import mentioned, stems
 
@@ -50,11 +50,19 @@ class Steer(BaseModel):
     )
     prompts: Path | None = Field(default=None, description="folder with idea.md, factor.md or eval.md of one's own")
     agent: str = Field(
-        default="", pattern=r"^$|^\S.*:[A-Za-z_]\w*$", max_length=500,
+        default="", max_length=500,
         description="an agent of one's own: module:function or file.py:function",
     )  # fmt: skip
     agent_hypotheses: int = Field(default=2, ge=1, le=64, description="hypotheses of a round that are that agent's")
     agent_timeout_s: float = Field(default=60.0, gt=0, le=86_400, description="seconds that it may think")
+
+    @field_validator("agent")
+    @classmethod
+    def _names_a_function(cls, text: str) -> str:
+        where, _, function = text.rpartition(":")
+        if text and not (where.strip() and function.isidentifier()):
+            raise ValueError("must be module:function or file.py:function")
+        return text
 
     def record(self) -> dict[str, Any]:
         """Return what the agents are told, in an order that never changes; nothing where nothing was asked."""

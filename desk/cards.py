@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from .asked import misgivings
 from .figures import DASH, beside, chance, count, generic, number, percent, points
 from .plots import Bars, Line, LineChart, bar_chart, line_chart
 from .profile import profile_rows
@@ -70,7 +71,8 @@ def card(entry: Mapping[str, Any], curve: Mapping[str, Any], boundary: str | Non
         decay=_decay(search, selection),
         years=_years(search, selection),
         reasons=[_reason(item) for item in entry.get("reasons") or ()],
-        doubts=[str(item.get("message") or item.get("code")) for item in search.get("weaknesses") or ()],
+        doubts=[str(item.get("message") or item.get("code")) for item in search.get("weaknesses") or ()]
+        + list(misgivings(entry)),
         warnings=_warnings(search, selection),
     )
 

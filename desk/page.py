@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any
 
 from . import beside, closing, combining, unproven
+from .asked import asked, varied
 from .cards import Card, Reason, card, deciding
 from .code import in_one_line
 from .figures import DASH, chance, count, generic, ids, money, number, percent, plural
@@ -71,6 +72,8 @@ class Page:
     spend_by_role: Sequence[Sequence[str]]
     warnings: Sequence[str]
     researcher: str
+    asked: str
+    varied: str
     colophon: str
 
 
@@ -109,6 +112,8 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
         spend=closing.spend(spend),
         spend_by_role=closing.spend_by_role(spend),
         warnings=said(results, data_only=False),
+        asked=asked(results),
+        varied=varied(results),
         researcher=_researcher(results.get("researcher")),
         colophon=_colophon(results),
     )

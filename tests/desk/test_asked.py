@@ -1,0 +1,52 @@
+"""What a report says of what was asked for, and of doubts that decided nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from alphaloom.desk.asked import asked, misgivings, varied
+from alphaloom.desk.report import render
+
+from .example import curves, results
+
+FULL = {
+    "steer": {"goal": "calm names.", "avoid": ["momentum"], "fields": ["close", "returns"]},
+    "own": {
+        "seed_library": {"factors": 3, "digest": "x"}, "hypotheses": 1, "agent": "mine.py:propose",
+        "prompts": {"idea": {"whose": "own"}, "eval": {"whose": "shipped"}},
+    },
+    "diversity": {"hypotheses": 9, "mechanisms": 4, "effective": 3.46, "refused": 2, "rounds": []},
+}  # fmt: skip
+
+
+def test_it_is_said_in_sentences() -> None:
+    assert asked(FULL) == (
+        "Asked for: calm names. To be avoided: momentum. Only the fields: close, returns. "
+        "Brought along: 3 formulas, 1 hypothesis, own pages for idea, the agent mine.py:propose."
+    )
+    assert varied(FULL).startswith(
+        "9 hypotheses on 4 mechanisms, as varied as 3.5 equally frequent ones; 2 more got no branch"
+    )
+
+
+@pytest.mark.parametrize(
+    "record", [{}, {"steer": {}, "own": {"prompts": {"idea": {"whose": "shipped"}}}, "diversity": {"hypotheses": 0}}]
+)
+def test_nothing_is_said_where_nothing_was_asked(record: dict[str, object]) -> None:
+    assert asked(record) == varied(record) == ""
+
+
+def test_doubts_and_the_last_doubting_opinion_are_told() -> None:
+    opinions = [{"step": 0, "verdict": "doubts", "why": "old"}, {"step": 1, "verdict": "doubts", "why": "It is size."}]
+    entry = {
+        "alignment": {"doubts": ["fields: x"], "opinions": [*opinions, {"step": 2, "verdict": "agrees", "why": "y"}]}
+    }
+    assert misgivings(entry) == ["fields: x", "a model doubts that it says what its hypothesis says: It is size."]
+    assert misgivings({}) == []
+
+
+def test_the_report_says_it_with_what_a_person_wrote_escaped() -> None:
+    hostile = {**results(), **FULL, "steer": {"goal": "<script>alert(1)</script>"}}
+    page = render(hostile, curves())
+    assert "Asked for: &lt;script&gt;" in page
+    assert "<script>" not in page
