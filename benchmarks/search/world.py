@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.evidence import EvidenceSettings
+from alphaloom.evidence.levels import Levels
 from alphaloom.evidence.score import Scorer
 from alphaloom.evidence.significance import NeweyWest, newey_west_t
 from alphaloom.evidence.windows import Window, Windows, fix_windows
@@ -122,6 +123,11 @@ class Ground:
     def order(self) -> RowOrder:
         """Return the order of the names by label."""
         return order_rows(self.label)
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Return the evaluator's test for what reads the level of back-adjusted prices, which knows later days."""
+        return Levels(self.panel, Window("search", 0, self.panel.days, "", ""))
 
     def test(self, values: Values) -> NeweyWest:
         """Return mean RankIC and t of values on search days, `[days, N]`; t is 0 for what orders names on too few days."""

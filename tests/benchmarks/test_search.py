@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,18 +20,18 @@ from alphaloom.factors.planting import PlantSettings, Signal
 from alphaloom.market import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
 from benchmarks.rivals.days import daily_rank_ic
 from benchmarks.search import market, planted
-from benchmarks.search.cells import Cell, read, write
+from benchmarks.search.cells import Cell, Cells, read, write
 from benchmarks.search.choice import centred_ranks, chosen, combination, ridge
 from benchmarks.search.features import alpha158, formula, hand_over
 from benchmarks.search.known import draws, form
 from benchmarks.search.market import life_in, objection
 from benchmarks.search.methods.campaign import Alphaloom
-from benchmarks.search.methods.method import Factor
+from benchmarks.search.methods.method import Allowance, Factor, Method
 from benchmarks.search.methods.outside import Outside
 from benchmarks.search.pursuit import by_gain
-from benchmarks.search.scoring import judged, recall, span_r2, unrelated
+from benchmarks.search.scoring import Truth, judged, recall, span_r2, unrelated
 from benchmarks.search.table import figures, table
-from benchmarks.search.world import Alpha, labelled
+from benchmarks.search.world import Alpha, World, labelled
 
 FIVE = (
     "rank(ts_corr(close, volume, 12))", "rank(ts_std(high / low, 9))", "rank(ts_mean(volume, 7) / ts_mean(volume, 31))",
@@ -205,20 +206,48 @@ def test_a_whole_run_in_small(
     monkeypatch.setattr(market, "LEAST_T", 0.0)
     monkeypatch.setattr(Outside, "missing", lambda self: "not asked")
     told = tmp_path / "rows.json"
-    asked = ["--seeds", "1", "--days", "600", "--names", "60", "--evaluations", "30", "--folder", str(tmp_path)]
-    assert planted.main([*asked, "--json", str(told)]) == 0
-    rows = json.loads(told.read_text())
+    asked = ["--seeds", "1", "--days", "600", "--names", "60", "--evaluations", "30", "--no-cpu"]
+    asked += ["--folder", str(tmp_path), "--set", "agents.rounds=1", "--picture", str(tmp_path / "found.svg")]
+    assert planted.main([*asked, "--json", str(told)]) == 1
+    rows = json.loads(told.read_text())["evaluations"]
     assert rows["oracle"][0]["recall"] == 1.0
     assert rows["oracle"][0]["correlation"] > 0.6
     for name in ("random, the plants' grammar", "the desk's skeletons", "Alphaloom, offline"):
-        assert rows[name][0]["evaluations"] == 30
+        assert 0 < rows[name][0]["evaluations"] <= 30
         assert rows[name][0]["correlation"] < rows["oracle"][0]["correlation"]
     first = capsys.readouterr()
     assert "simulating" in first.err
-    assert planted.main([*asked, "--json", str(told)]) == 0
+    assert "DOES NOT HOLD: recall" in first.out
+    assert (tmp_path / "found.svg").read_text().count("<circle") == 2 * len(rows)
+    assert planted.main([*asked, "--json", str(told)]) == 1
     again = capsys.readouterr()
     assert "simulating" not in again.err
     assert again.out == first.out
+
+
+def test_rivals_are_given_the_seconds_of_alphaloom_rounded_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given: dict[str, Allowance] = {}
+
+    def row(
+        self: object, world: object, truth: object, method: Method, allowance: Allowance, seed: int
+    ) -> dict[str, Any]:
+        given[method.name] = allowance
+        return dict.fromkeys(("recall", "correlation", "span_r2", "cpu_s"), 1.0) | {"method": method.name}
+
+    monkeypatch.setattr(Cells, "row", row)
+    monkeypatch.setattr(Truth, "of", lambda world: None)
+    monkeypatch.setattr(Outside, "missing", lambda self: "not asked")
+    options = planted.arguments(["--folder", str(tmp_path)])
+    own = {"method": "Alphaloom, offline", "seed": 3, "cpu_s": 421.5}
+    found = list(
+        planted.in_time(
+            cast("World", None), 3, options, {"Alphaloom, offline": [own], "oracle": [{"method": "oracle"}]}
+        )
+    )
+    assert [each["method"] for each in found[:2]] == ["Alphaloom, offline", "oracle"]
+    assert given["random, the plants' grammar"].cpu_s == 430.0
+    assert given["ten textbook formulas"].cpu_s is None
+    assert list(planted.in_time(cast("World", None), 4, options, {"Alphaloom, offline": [own]})) == []
 
 
 def test_a_rival_reads_the_same_rank_ic() -> None:

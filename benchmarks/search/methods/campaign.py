@@ -19,8 +19,9 @@ from alphaloom.market import Panel
 from ..world import Ground
 from .method import Allowance, Answer, Factor, preferred
 
-__all__ = ["ABLATIONS", "Alphaloom"]
+__all__ = ["ABLATIONS", "NAME", "Alphaloom"]
 
+NAME = "Alphaloom, offline"
 ROUNDS = "agents.rounds=200"
 """More than any budget of evaluations lasts: the campaign ends when they are spent."""
 ABLATIONS = {
@@ -36,7 +37,7 @@ ABLATIONS = {
 class Alphaloom:
     """Runs a campaign in a workspace of its own; `overrides` are settings as `--set` takes them."""
 
-    name: str = "Alphaloom, offline"
+    name: str = NAME
     overrides: tuple[str, ...] = ()
     fixed: bool = False
 

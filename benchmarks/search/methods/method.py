@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.factors import Expression
+from alphaloom.factors import Expression, parse
 
 from ..choice import centred_ranks
 from ..pursuit import by_gain
@@ -124,8 +124,12 @@ def tried(ground: Ground, drawn: Iterable[Expression], allowance: Allowance) -> 
 
 
 def preferred(ground: Ground, found: Sequence[Factor]) -> list[Factor]:
-    """Return the formulas in the order of what each adds to those before; the strongest few hundred are looked at."""
+    """Return the formulas in the order of what each adds to those before; the strongest few hundred are looked at.
+
+    What reads the level of back-adjusted prices is left out, as Alphaloom's evaluator does.
+    """
     strongest = sorted(found, key=lambda factor: (-abs(factor.t), factor.text))[:LOOKED_AT]
+    strongest = [factor for factor in strongest if not ground.levels.objection(parse(factor.text))]
     days = slice(None, None, STEP)
     there = ~np.isnan(ground.label[days])
     label = centred_ranks(np.ascontiguousarray(ground.label[days]))[there]

@@ -10,7 +10,9 @@ from alphaloom.ledger import digest
 from ..world import Alpha, Ground
 from .method import Allowance, Answer, Factor
 
-__all__ = ["Oracle"]
+__all__ = ["NAMES", "Oracle"]
+
+NAMES = ("oracle", "oracle of the living")
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Oracle:
     @property
     def name(self) -> str:
         """Return what tables call it."""
-        return "oracle of the living" if self.living else "oracle"
+        return NAMES[self.living]
 
     def missing(self) -> str:
         """Say nothing: it always runs."""

@@ -37,10 +37,11 @@ class Sampled:
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
         """Draw and score."""
-        return tried(ground, _drawn(seed), allowance)
+        return tried(ground, _drawn(ground, seed), allowance)
 
 
-def _drawn(seed: int) -> Iterator[Expression]:
-    rng = np.random.default_rng([seed, STREAM])
+def _drawn(ground: Ground, seed: int) -> Iterator[Expression]:
+    """Draw without end what this panel's columns can express."""
+    rng, columns = np.random.default_rng([seed, STREAM]), frozenset(ground.panel.fields)
     while True:
-        yield from plausible(rng)
+        yield from (each for each in plausible(rng) if each.fields <= columns)
