@@ -77,7 +77,7 @@ async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str],
     pile = Pile(_sieve(desk, memory), _earlier(desk, round_number), count)
     pile.take(_own(desk, round_number, count), "own hypotheses")
     invited = min(desk.steer.agent_hypotheses, pile.room) if desk.own.agent else 0
-    context = _context(desk, memory, round_number, pile.room - invited, pile.refused)
+    context = prompt_context(desk, memory, round_number, pile.room - invited, pile.refused)
     guest, reply = await asyncio.gather(
         ask_guest(desk, key, invited, context) if invited else _nothing(),
         _asked(desk, key, context, review.prompts(desk, key)),
@@ -87,7 +87,7 @@ async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str],
     missed = pile.take(reply.get("hypotheses", [])[:wanted])
     ended = str(reply.get("ended", ""))
     if missed and not ended:
-        context = _context(desk, memory, round_number, missed, pile.refused)
+        context = prompt_context(desk, memory, round_number, missed, pile.refused)
         reply = await _asked(desk, f"{key}/again", context, review.prompts(desk, key))
         pile.take(reply.get("hypotheses", [])[:missed])
         ended = str(reply.get("ended", ""))
@@ -153,7 +153,7 @@ def _refused_before(desk: Desk, round_number: int) -> list[Json]:
     return list(kept.get("items", []))
 
 
-def _context(desk: Desk, memory: Json, round_number: int, count: int, refused: Sequence[Json]) -> Json:
+def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refused: Sequence[Json] = ()) -> Json:
     """Return the context, what changes least first."""
     steer = desk.steer.record()
     remembered = memory if desk.config.memory else {}

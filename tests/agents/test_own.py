@@ -14,9 +14,10 @@ import pytest
 
 from alphaloom.agents import AgentsConfig, Own, Steer, View
 from alphaloom.agents.errors import OwnPartError, PromptError
-from alphaloom.agents.own import Seed, find_agent
+from alphaloom.agents.own import OwnHypotheses, Seed, find_agent
 from alphaloom.agents.prompt import FOLDER, read_folder
 from alphaloom.agents.schemas import Hypothesis
+from alphaloom.ledger import read_settings
 
 from .doubles import TARGET, Crash, Lab
 from .test_diversity import BUSY, CALM
@@ -221,3 +222,9 @@ def test_a_crash_repeats_no_answer_of_an_own_agent(lab: Maker, share: float) -> 
 def test_an_agent_that_cannot_be_used_is_told_before_the_search(name: str, said: str) -> None:
     with pytest.raises(OwnPartError, match=said):
         find_agent(name)
+
+
+def test_the_example_of_hypotheses_is_what_the_reader_takes() -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "own_hypotheses.yaml"
+    read = read_settings(path, OwnHypotheses).hypotheses
+    assert [each.direction for each in read] == [-1, 1]
