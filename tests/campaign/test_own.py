@@ -14,8 +14,8 @@ from alphaloom.campaign import Show
 from alphaloom.evidence import Progress
 from alphaloom.evidence.published import published
 from alphaloom.ledger import AlphaloomError, Ledger, SettingsError
-from tests.evidence.lab import clock
 
+from ..evidence.lab import clock
 from .conftest import Files
 from .test_steering import BRIEF
 
