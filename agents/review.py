@@ -44,11 +44,19 @@ def is_asked(desk: Desk, factor_id: str) -> bool:
 
 
 def take(desk: Desk, factors: Sequence[str], round_number: int) -> list[str]:
-    """Keep what the prompts from a round on are to show, the newest decisions first; return the factors to be changed."""
-    newest = [_told(factor_id, decided(desk, factor_id)) for factor_id in sorted(factors) if decided(desk, factor_id)]
-    earlier = shown(desk, round_number - 1).get("reviews", [])
-    desk.journal.record("reviews", f"r{round_number:02d}", {"reviews": [*newest, *earlier][:SHOWN]})
+    """Keep what the prompts from a round on are to show, the newest decisions first; return the factors to be changed.
+
+    An approval without a word says no more than that the factor was accepted, which the record tells anyway.
+    """
+    newest = [_told(name, decided(desk, name)) for name in sorted(factors) if _says_more(decided(desk, name))]
+    if newest:
+        earlier = shown(desk, round_number - 1).get("reviews", [])
+        desk.journal.record("reviews", f"r{round_number:02d}", {"reviews": [*newest, *earlier][:SHOWN]})
     return [factor_id for factor_id in sorted(factors) if is_asked(desk, factor_id)]
+
+
+def _says_more(said: Json) -> bool:
+    return bool(said) and (said.get("decision") != "approve" or bool(said.get("comment")))
 
 
 def shown(desk: Desk, round_number: int) -> Json:

@@ -18,6 +18,8 @@ from . import (
     foreseeing,
     formulas,
     library,
+    log,
+    reviewing,
     running,
     sandboxing,
     scoring,
@@ -44,6 +46,8 @@ app = typer.Typer(
 app.command(epilog=EPILOG, short_help="Run a campaign; without a file, the demo.")(running.run)
 app.command(short_help="Go on with a run that was interrupted.")(running.resume)
 app.command(short_help="Say where a run stands.")(status.status)
+app.command(short_help="Decide on what passed the gate.")(reviewing.review)
+app.command(short_help="Tell what happened in a run.")(log.log)
 app.command(short_help="Stop a run, losing nothing.")(stopping.stop)
 app.command(short_help="Write a run's report again.")(running.report)
 scoring.app.command(cls=FormulaCommand, short_help="Say what formulas are, or what is wrong.")(formulas.check)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["SEALED", "render", "write_report"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["SEALED", "TEMPLATES", "environment", "render", "write_report"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 FORMAT = 1
@@ -41,20 +44,24 @@ def write_report(run_folder: Path) -> Path:
 
 def render(results: dict[str, Any], curves: dict[str, Any]) -> str:
     """Return the report's HTML; the same input gives the same bytes."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     from .page import page
 
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    return environment().get_template("report.html.j2").render(page=page(results, curves), style=style).strip() + "\n"
+
+
+def environment() -> Environment:
+    """Return what fills templates in; a name that is missing is an error."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     # Every text may come from a model, so all of it is escaped; only our own drawings are marked safe, in the template.
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    return environment.get_template("report.html.j2").render(page=page(results, curves), style=style).strip() + "\n"
 
 
 def _read(path: Path) -> dict[str, Any]:

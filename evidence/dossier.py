@@ -98,6 +98,7 @@ class Dossier:
             "superior": self.candidates.superior(),
             "cross_validation": self.candidates.cross_validation(),
             "clusters": self.candidates.clusters(),
+            **({"reviews": [each.record() for each in evaluator.reviews.decisions()]} if evaluator.approve else {}),
             "warnings": self.warnings(),
         }
 
@@ -152,7 +153,7 @@ class Dossier:
         evaluation = self.evaluator.rows[name]
         expression = self.evaluator.read(evaluation.text)
         search = {key: value for key, value in evaluation.sheet.items() if key != "fields"}
-        word = self._word(row)
+        word = "awaiting" if selection else self._word(row)
         return {
             "id": name,
             "form": "python" if expression.code else "expression",
@@ -240,6 +241,7 @@ class Dossier:
         near = [like for like in nearest(expression, evaluator.known(), NEAREST + 1) if like.known.name != name]
         return {
             **self._entry(name, row, selection=row.metrics["selection"]),
+            "reasons": list(row.reasons),
             "curve": {window.name: self._curve(values, window) for window in windows},
             "boundary": str(evaluator.panel.dates[evaluator.windows.selection.start]),
             "nearest": [
@@ -272,6 +274,9 @@ class Dossier:
         if self.evaluator.windows.inherited:
             said = "an earlier campaign on these days and names fixed the windows; the shares in this one's file do not count"
             found.append({"code": "windows", "message": said})
+        if heard := self.evaluator.reviews.heard():
+            said = f"{len(heard)} comments of a person who could see selection figures reached the agents: later trials are not blind"
+            found.append({"code": "reviewed", "message": said})
         noted = [each for row in self.evaluator.rows.values() for each in row.sheet["warnings"]]
         stamps = [each["message"] for each in noted if each["code"] == UNCONTAINED]
         found += [

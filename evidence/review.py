@@ -8,6 +8,7 @@ the second is also written where the agents' journal reads it, without the name 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
@@ -25,6 +26,9 @@ DECISIONS: Mapping[Choice, str] = {"approve": "approved", "reject": "rejected", 
 
 CASE, FILE, DECISION, TOLD = "case", "case-file", "review", "agents.review"
 """Kinds of the events: what waits, what a person is shown of it, what was decided, and what the agents read of that."""
+
+HYPOTHESIS, SHOWN, ROUND = "agents.hypothesis", "agents.reviews", re.compile(r"^r(\d+)/")
+"""What agents proposed, and which reviews their prompts of a round show."""
 
 LONGEST_COMMENT = 4_000
 """Characters of a comment that are kept."""
@@ -140,6 +144,14 @@ class Reviews:
     def decisions(self) -> list[Decision]:
         """Return every decision, by factor."""
         return [Decision(event.key, **event.body) for event in self.ledger.events(self.run, DECISION)]
+
+    def heard(self) -> list[Decision]:
+        """Return the decisions whose words stood in the prompts of a later round."""
+        named = (ROUND.match(event.key) for event in self.ledger.events(self.run, HYPOTHESIS))
+        last = max((int(found[1]) for found in named if found), default=0)
+        shown = [event for event in self.ledger.events(self.run, SHOWN) if int(event.key[1:]) <= last]
+        names = {told["factor"] for event in shown for told in event.body["reviews"]}
+        return [each for each in self.decisions() if each.factor_id in names and each.comment]
 
     def decide(self, decision: Decision) -> None:
         """Record what a person decided; the caller holds the run, so that nobody works on it meanwhile.
