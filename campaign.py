@@ -128,7 +128,7 @@ class Campaign:
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
             row = named(ledger, run)
-            folder = ledger.run_folder(row.id)
+            folder = ledger.files(row.id) if row.status == "done" else ledger.run_folder(row.id)
             refuse_undecided(ledger, row)
         if row.status == "done":
             return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")

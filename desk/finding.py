@@ -46,4 +46,4 @@ def run_folder(run: str, workspace: Path | None) -> Path:
 
     name, place = located(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        return ledger.run_folder(named(ledger, name).id)
+        return ledger.files(named(ledger, name).id)

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from .errors import UnknownRun
 from .home import Home
 from .library import Library
 from .link import Link
@@ -136,6 +137,16 @@ class Ledger:
         """Return the folder of a run."""
         check_name(run)
         return self._workspace / "runs" / run
+
+    def files(self, run: str) -> Path:
+        """Return the folder of a run that was worked on here; `UnknownRun` where another workspace on the same database has it."""
+        folder = self.run_folder(run)
+        if not folder.is_dir():
+            raise UnknownRun(
+                f"the files of run {run} are not in this workspace", field="run", got=run,
+                hint="Name the workspace that ran it with --workspace DIR.",
+            )  # fmt: skip
+        return folder
 
     def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold a run for this process; `RunLocked`, with the other's number, if it is held already."""

@@ -15,7 +15,17 @@ from typing import Any
 
 import pytest
 
-from alphaloom.ledger import AlphaloomError, Ledger, LedgerError, Look, Run, RunLocked, WindowKey, WorkspaceError
+from alphaloom.ledger import (
+    AlphaloomError,
+    Ledger,
+    LedgerError,
+    Look,
+    Run,
+    RunLocked,
+    UnknownRun,
+    WindowKey,
+    WorkspaceError,
+)
 from alphaloom.ledger.address import database
 from alphaloom.ledger.errors import AddressError, ServerError
 from alphaloom.ledger.home import NAMED
@@ -141,10 +151,14 @@ def test_a_run_that_is_worked_on_from_another_workspace_is_refused(cluster: Clus
             with pytest.raises(RunLocked, match=f"process {process.pid}@.* is working on run one") as caught:
                 ledger.lock("one").__enter__()
             assert caught.value.exit_code == 1
+            assert str(ledger.holder("one")).startswith(f"{process.pid}@")
+            with pytest.raises(UnknownRun, match="not in this workspace"):
+                ledger.files("theirs")
             process.send_signal(signal.SIGKILL)
             process.wait()
             with ledger.lock("one"):
-                pass
+                assert ledger.is_held("one")
+            assert ledger.holder("one") is None
 
 
 # A server that goes away.
