@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..search.pursuit import by_gain
+from ..search.pursuit import Distinct, by_gain
 from .days import Array, Asked, Days, daily_rank_ic
 
 STEP = 5
@@ -23,7 +23,7 @@ STEP = 5
 POPULATION = 200
 WIDE = 1000
 """Population where time decides and not the number of evaluations."""
-LOOKED_AT, ORDERED = 400, 30
+LOOKED_AT, ORDERED, SKETCHED = 400, 30, 10
 FUNCTIONS = ("add", "sub", "mul", "div", "sqrt", "log", "abs", "neg", "max", "min")
 PARSIMONY = 1e-4
 """RankIC that a node must be worth."""
@@ -36,7 +36,7 @@ def main() -> None:
     days = Days.read(asked.folder, STEP)
     table = days.table()
     programs = evolved(asked, days, table)
-    best = sorted(unique(programs), key=lambda each: (-each.raw_fitness_, each.length_, str(each)))[:LOOKED_AT]
+    best = different(unique(programs), table, days)
     columns = [ranked(each.execute(table).reshape(days.label.shape), days.label) for each in best]
     there = ~np.isnan(days.label)
     order = by_gain([each[there] for each in columns], np.nan_to_num(days.label)[there], most=ORDERED)
@@ -76,6 +76,16 @@ def evolved(asked: Asked, days: Days, table: Array) -> list[Any]:
 def unique(programs: list[Any]) -> list[Any]:
     """Return programs that are written differently, the first of each."""
     return list({str(each): each for each in reversed(programs)}.values())
+
+
+def different(programs: list[Any], table: Array, days: Days) -> list[Any]:
+    """Return the fittest programs, near-copies of fitter ones left out."""
+    cells = np.zeros(days.label.shape, np.bool_)
+    cells[::SKETCHED] = True
+    few, label = table[cells.ravel()], days.label[::SKETCHED]
+    kept = Distinct(LOOKED_AT)
+    ordered = sorted(programs, key=lambda each: (-each.raw_fitness_, each.length_, str(each)))
+    return [each for each in ordered if kept.takes(ranked(each.execute(few).reshape(label.shape), label).ravel())]
 
 
 def ranked(values: NDArray[np.float64], label: Array) -> Array:

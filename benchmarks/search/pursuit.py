@@ -10,9 +10,42 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["by_gain"]
+__all__ = ["Distinct", "by_gain"]
 
 Values = NDArray[np.float32]
+
+
+class Distinct:
+    """Keeps what is unlike all that was kept before, so that a crowd of near-copies does not fill the places.
+
+    Parameters
+    ----------
+    most : int
+        How many to keep.
+    alike : float
+        Absolute correlation of two sketches from which the later one is left out.
+    """
+
+    def __init__(self, most: int, alike: float = 0.9) -> None:
+        self.most = most
+        self.alike = alike
+        self._kept: list[Values] = []
+
+    @property
+    def full(self) -> bool:
+        """Tell whether all places are taken."""
+        return len(self._kept) >= self.most
+
+    def takes(self, sketch: Values) -> bool:
+        """Keep a sketch, centred ranks of a few days ``[cells]``, and return True if nothing like it is kept."""
+        length = float(np.linalg.norm(sketch))
+        if self.full or length == 0:
+            return False
+        unit = (sketch / length).astype(np.float32)
+        if any(abs(float(unit @ other)) >= self.alike for other in self._kept):
+            return False
+        self._kept.append(unit)
+        return True
 
 
 def by_gain(columns: Sequence[Values], label: Values, *, most: int = 10, alike: float = 0.7) -> list[int]:

@@ -28,7 +28,7 @@ from benchmarks.search.market import life_in, objection
 from benchmarks.search.methods.campaign import Alphaloom
 from benchmarks.search.methods.method import Allowance, Factor, Method
 from benchmarks.search.methods.outside import Outside
-from benchmarks.search.pursuit import by_gain
+from benchmarks.search.pursuit import Distinct, by_gain
 from benchmarks.search.scoring import Truth, judged, recall, span_r2, unrelated
 from benchmarks.search.table import figures, table
 from benchmarks.search.world import Alpha, World, labelled
@@ -81,6 +81,16 @@ def test_gain_takes_what_adds_before_a_variant_of_the_loudest() -> None:
     assert by_gain([faint, variant, loud], label)[:2] == [2, 0]
     assert by_gain([loud, -loud, np.zeros_like(loud)], label) == [0]
     assert by_gain([], label) == []
+
+
+def test_near_copies_do_not_fill_the_places_of_others() -> None:
+    first, second = noise(1).ravel(), noise(2).ravel()
+    kept = Distinct(2)
+    assert [kept.takes(each) for each in (first, -first, np.zeros_like(first), first + 0.2 * second, second)] == [
+        True, False, False, False, True,
+    ]  # fmt: skip
+    assert kept.full
+    assert not kept.takes(noise(3).ravel())
 
 
 def test_ridge_weighs_as_plain_least_squares_but_for_its_penalty() -> None:

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from alphaloom.factors import Expression, parse
 
 from ..choice import centred_ranks
-from ..pursuit import by_gain
+from ..pursuit import Distinct, by_gain
 from ..world import Ground
 
 __all__ = ["Allowance", "Answer", "Factor", "Meter", "Method", "cpu_seconds", "preferred", "tried"]
 
 Values = NDArray[np.float32]
-LOOKED_AT = 400
-"""Of the factors tried, how many of the strongest are put in order by what they add."""
+LOOKED_AT, PUT_IN_ORDER = 1500, 400
+"""Of the factors tried, how many of the strongest are looked at, and how many that differ are put in order."""
+SKETCHED = 10
+"""Of the days that are looked at, every tenth tells near-copies."""
 ORDERED = 30
 """How many are put in order: ten, and some to spare where two turn out to be alike on all days."""
 STEP = 5
@@ -124,15 +126,20 @@ def tried(ground: Ground, drawn: Iterable[Expression], allowance: Allowance) -> 
 
 
 def preferred(ground: Ground, found: Sequence[Factor]) -> list[Factor]:
-    """Return the formulas in the order of what each adds to those before; the strongest few hundred are looked at.
+    """Return the formulas in the order of what each adds to those before.
 
-    What reads the level of back-adjusted prices is left out, as Alphaloom's evaluator does.
+    The strongest are looked at, near-copies of stronger ones left out, or they would fill the places of what is faint. What
+    reads the level of back-adjusted prices is left out too, as Alphaloom's evaluator does.
     """
     strongest = sorted(found, key=lambda factor: (-abs(factor.t), factor.text))[:LOOKED_AT]
-    strongest = [factor for factor in strongest if not ground.levels.objection(parse(factor.text))]
+    honest = [factor for factor in strongest if not ground.levels.objection(parse(factor.text))]
     days = slice(None, None, STEP)
     there = ~np.isnan(ground.label[days])
     label = centred_ranks(np.ascontiguousarray(ground.label[days]))[there]
-    values = ground.engine.stream([factor.text for factor in strongest])
-    columns = [centred_ranks(np.ascontiguousarray(each[days]))[there] for each in values]
-    return [strongest[place] for place in by_gain(columns, label, most=ORDERED)]
+    kept, factors, columns = Distinct(PUT_IN_ORDER), [], []
+    for factor, values in zip(honest, ground.engine.stream([each.text for each in honest]), strict=True):
+        ranks = centred_ranks(np.ascontiguousarray(values[days]))
+        if kept.takes(ranks[::SKETCHED].ravel()):
+            factors.append(factor)
+            columns.append(ranks[there])
+    return [factors[place] for place in by_gain(columns, label, most=ORDERED)]
