@@ -84,7 +84,7 @@ def line(progress: Progress) -> str:
         return f"{progress.phase}{said}"
     counts = progress.counts
     parts = [
-        plural(counts.hypotheses, "hypothesis", "hypotheses") + _variety(progress),
+        plural(counts.hypotheses, "hypothesis tested", "hypotheses tested") + _variety(progress),
         funnel_line(counts, progress.evaluations_budget),
         *([f"best |t| on search {abs(progress.best.t):.1f}"] if progress.best else []),
         f"{plural(progress.trials, 'trial')}: {verdicts_line(counts)}",

@@ -10,7 +10,7 @@ import typer
 from .console import answers, print_object, print_plain
 from .figures import number, plural
 from .options import AsJson, By, RunName, Workspace
-from .standing import found
+from .standing import Standing, found
 
 if TYPE_CHECKING:
     from ..evidence.review import Choice, Reviews
@@ -158,7 +158,15 @@ def _decide(ledger: Ledger, run: Run, what: tuple[str, Choice, str, str | None])
         at = datetime.now(UTC).isoformat(timespec="seconds")
         decision = Decision(name, choice, comment, signature(by), at)
         reviews.decide(decision)
-        return {"run": run.id, **decision.record(), "at": at, "waiting": reviews.waiting()}
+        told = {"run": run.id, **decision.record(), "at": at, "waiting": reviews.waiting()}
+        return told | ({"goes_back": _is_left(ledger, now)} if choice == "ask" else {})
+
+
+def _is_left(ledger: Ledger, run: Run) -> bool:
+    """Tell whether the budget still allows to score a changed factor and to look at it."""
+    standing = Standing.of(ledger, run)
+    budget = standing.budget
+    return bool(standing.counts.scored < budget["evaluations"] and standing.trials < budget["trials"])
 
 
 def _tell_decision(told: dict[str, Any], *, as_json: bool) -> None:
@@ -170,3 +178,5 @@ def _tell_decision(told: dict[str, Any], *, as_json: bool) -> None:
         f"{plural(left, 'case')} still to decide" if left else f"all is decided; next: alphaloom resume {told['run']}"
     )
     print_plain(f"{told['id']}: {told['decision']} by {told['by']}; {after}")
+    if not told.get("goes_back", True):
+        print_plain("No evaluations or trials are left, so no round will take the change up; the comment is kept.")

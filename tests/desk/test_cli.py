@@ -117,7 +117,8 @@ def test_run_prints_the_verdicts_and_the_report_on_a_line_of_its_own(
     assert "rank(ts_std(returns, 30)) * -1" in output.out
     assert "and 35 more rejected (redundancy 35)" in output.out
     assert (
-        "round 2 of 6: 18 hypotheses; 143 proposed → 120 readable → 96 of 400 scored → 2 sent; best |t|" in output.err
+        "round 2 of 6: 18 hypotheses tested; 143 proposed → 120 readable → 96 of 400 scored → 2 sent; best |t|"
+        in output.err
     )
     assert "7 calls, 4,200 tokens, $0.5000; 41 s, about 1 min 15 s left" in output.err
 
@@ -339,7 +340,7 @@ def test_one_trial_is_one_trial() -> None:
     console = Console(file=output, width=300)
     PlainLines(console)(progress(trials=1, hypotheses=1))
     console.print(panel(progress(trials=1)))
-    assert "1 hypothesis;" in output.getvalue()
+    assert "1 hypothesis tested;" in output.getvalue()
     assert output.getvalue().count("1 trial") == 2
     assert "1 trials" not in output.getvalue()
 
