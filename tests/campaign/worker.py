@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import sys
+import traceback
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from alphaloom import campaign
 from alphaloom.agents.offline import researcher
 from alphaloom.campaign import Campaign, Settings
 from alphaloom.ledger import AlphaloomError, Ledger, read_settings
-from alphaloom.router import Router
+from alphaloom.router import Router, load_litellm
 
 LONGEST_SECONDS = 0.06
 
@@ -73,5 +75,35 @@ def main(workspace: Path, log: Path, overrides: list[str]) -> None:
         Campaign(read_settings(None, Settings, overrides), workspace, ledger=ledger).run()
 
 
+def nurse() -> None:
+    """Start a worker for each line that comes in, from a process that has loaded everything: tell its number, then its end."""
+    load_litellm()
+    importlib.import_module("alphaloom.agents.checkpoints")
+    for line in sys.stdin:
+        workspace, log, *overrides = json.loads(line)
+        child = os.fork()
+        if not child:
+            work(Path(workspace), Path(log), overrides)
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def work(workspace: Path, log: Path, overrides: list[str]) -> NoReturn:
+    """Run a campaign in a process that was forked, and end the process."""
+    with log.with_suffix(".said").open("w") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+        try:
+            main(workspace, log, overrides)
+        except BaseException:  # noqa: BLE001 - the process ends here, and says why
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
+        os._exit(0)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    if sys.argv[1:] == ["--nurse"]:
+        nurse()
+    else:
+        main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
