@@ -154,6 +154,12 @@ def _case(key: str, body: Body) -> Told:
     return "gate", "case", [f"{key} waits for a person's approval: {in_one_line(str(body.get('canonical', '')))}"]
 
 
+def _failure(key: str, body: Body) -> Told:
+    agent, _, place = key.partition("/")
+    place, _, number_of_try = place.rpartition("/")
+    return agent, "no answer", [f"{place}, failure {number_of_try}: {in_one_line(str(body.get('reason', '')))}"]
+
+
 def _review(key: str, body: Body) -> Told:
     from ..evidence.review import Decision
 
@@ -170,6 +176,7 @@ EVENTS: Mapping[str, Callable[[str, Any], Told | None]] = {
     "agents.proposal": _proposal,
     "agents.score": _score,
     "agents.critique": _critique,
+    "agents.failure": _failure,
     "set": _set,
     "case": _case,
     "review": _review,
