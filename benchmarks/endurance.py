@@ -24,8 +24,8 @@ MOST_GROWTH = 1.15
 """Memory at the end over memory after the first quarter, by when the engine's cache (256 MB) is full."""
 MOST_SLOWDOWN = 1.5
 """CPU time of the last quarter's evaluations over that of the second; a machine that is shared wavers by a third."""
-PER_ROUND = 50
-"""Evaluations that a round comes to at least, of the hundred that it may propose: the rest are refused or known."""
+PER_ROUND = 25
+"""Evaluations that a late round comes to at least, of the hundred that it may propose: the rest are refused or known."""
 
 
 @dataclass(frozen=True)

@@ -24,4 +24,4 @@ def test_what_grows_is_named() -> None:
 
 def test_the_campaign_has_the_evaluations_that_were_asked_for() -> None:
     assert settings(10_000).budget.evaluations == 10_000
-    assert settings(10_000).agents.rounds == 200
+    assert settings(10_000).agents.rounds == 400
