@@ -18,6 +18,10 @@ class AgentsConfig(BaseModel):
     rounds: int = Field(default=8, ge=1, le=10_000, description="rounds of ideas")
     hypotheses: int = Field(default=5, ge=1, le=64, description="hypotheses per round")
     candidates: int = Field(default=5, ge=1, le=64, description="candidates per hypothesis and step")
+    drafts: int = Field(
+        default=4, ge=1, le=64,
+        description="formulas drafted for each that is scored; a forecast from earlier scores chooses, and costs nothing",
+    )  # fmt: skip
     steps: int = Field(default=3, ge=0, le=20, description="critiques, each followed by mutation, per hypothesis")
     repairs: int = Field(default=2, ge=0, le=2, description="repairs of a refused formula with the exact error")
     max_concurrency: int = Field(default=4, ge=1, le=256, description="hypotheses whose models are asked at once")

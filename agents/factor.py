@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from ..factors.python import is_python
 from . import review
 from .asking import Question, answer
+from .diversity import FACTOR
 from .idea import language
 from .marks import Mark, Work, finite
 from .protocols import Desk, Json
 from .schemas import Candidates
 
-TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.score_factor")
+TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor")
 
+MOST_DRAFTS = 512
 SHOWN_ELITE = 12
 SHOWN_TRIED = 60
 HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
@@ -28,19 +31,47 @@ async def propose(desk: Desk, work: Work) -> Json:
         intent = "repair" if work.refused else "formulas"
         more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
         reply = await answer(desk, Question("factor", intent, key, Candidates, context, more))
-        proposed = reply.pop("candidates", [])[: work.count]
+        proposed = await _worthiest(desk, work, reply.pop("candidates", []))
         return {**reply, "items": [{"key": k, **c} for k, c in zip(work.attempts(), proposed, strict=False)]}
 
     return await desk.once("proposal", key, ask)
 
 
+async def _worthiest(desk: Desk, work: Work, drafts: list[Json]) -> list[Json]:
+    """Return as many drafts as may be scored: those that earlier scores promise most of, then the rest in their order.
+
+    A draft that cannot be forecast, such as Python code, or that would be refused, stands before what was not chosen: what
+    is wrong with it is worth a repair.
+    """
+    if len(drafts) <= work.count:
+        return drafts
+    box = desk.tools.held_by("factor", TOOLS)
+    hypothesis = _claim(desk, work.branch)
+    like = {"like": work.best[0].id} if work.best else {"like": found[0]} if (found := _names(hypothesis)) else {}
+    asked = {"texts": [draft["text"] for draft in drafts], "hypothesis": hypothesis, "count": work.count, **like}
+    told = await box.call("evaluation.choose_drafts", asked)
+    code = [place for place, draft in enumerate(drafts) if is_python(draft["text"])]
+    chosen = list(dict.fromkeys([*code[:1], *told["chosen"], *range(len(drafts))]))
+    return [drafts[place] for place in chosen[: work.count]]
+
+
+def _names(hypothesis: Json) -> list[str]:
+    """Return the ids of factors that a hypothesis speaks of."""
+    return FACTOR.findall(str(hypothesis.get("statement", "")))
+
+
+def _claim(desk: Desk, branch: str) -> Json:
+    """Return a branch's hypothesis as the evaluation server takes it."""
+    hypothesis = desk.journal.read("hypothesis", branch) or {}
+    return {name: hypothesis[name] for name in (*HYPOTHESIS, "succeeds", "source") if name in hypothesis}
+
+
 async def score(desk: Desk, branch: str, item: Json) -> Json:
     """Return what the evaluation server said of one formula; asked once per key."""
-    hypothesis = desk.journal.read("hypothesis", branch) or {}
     box = desk.tools.held_by("factor", TOOLS)
     arguments = {
         "text": item["text"],
-        "hypothesis": {name: hypothesis[name] for name in (*HYPOTHESIS, "succeeds", "source") if name in hypothesis},
+        "hypothesis": _claim(desk, branch),
         "key": item["key"],
         "description": str(item.get("rationale", "")),
     }
@@ -90,8 +121,13 @@ def _context(desk: Desk, work: Work) -> Json:
             "critique": _critique(desk, work),
             "refused": [_refusal(desk, key) for key in work.refused],
         },
-        "request": {"count": work.count, "step": work.step} | ({"python": True} if desk.config.python else {}),
+        "request": {"count": _wanted(desk, work), "step": work.step} | ({"python": True} if desk.config.python else {}),
     }
+
+
+def _wanted(desk: Desk, work: Work) -> int:
+    """Return how many formulas are asked for: more than may be scored where a forecast is to choose among them."""
+    return work.count if work.refused else min(work.count * desk.config.drafts, MOST_DRAFTS)
 
 
 def _given(desk: Desk, work: Work) -> list[Json]:
@@ -102,10 +138,11 @@ def _given(desk: Desk, work: Work) -> list[Json]:
 
 
 def _cited(memory: Json, hypothesis: Json) -> list[Json]:
-    """Return the past factors that the hypothesis names by id."""
+    """Return the past factors that the hypothesis names by id, each followed by what is known to be like it."""
     shown = ("id", "text", "t", "rank_ic", "turnover", "weaknesses")
-    said = str(hypothesis.get("statement", ""))
-    return [{k: row.get(k) for k in shown} for row in memory.get("factors", []) if row["id"] in said]
+    said = set(_names(hypothesis))
+    rows = {row["id"]: row for row in [*memory.get("factors", []), *memory.get("leaders", [])] if row["id"] in said}
+    return [told for row in rows.values() for told in ({k: row.get(k) for k in shown}, *row.get("kin", []))]
 
 
 def _critique(desk: Desk, work: Work) -> Json | None:

@@ -165,6 +165,7 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
         **({"steer": steer} if steer else {}),
         "record": {
             "factors": remembered.get("factors", [])[:SHOWN],
+            "leaders": remembered.get("leaders", []),
             "hypotheses": remembered.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
             "mechanisms": remembered.get("mechanisms", []),
             "refusals": remembered.get("refusals", []),

@@ -65,7 +65,7 @@ class Candidate(Record):
 class Candidates(Record):
     """The Factor agent's reply."""
 
-    candidates: list[Candidate] = Field(min_length=1, max_length=64)
+    candidates: list[Candidate] = Field(min_length=1, max_length=512)
 
 
 class Weakness(Record):

@@ -23,6 +23,7 @@ from .complexity import price
 from .computing import Computing
 from .entries import comparable, retired_for
 from .errors import EvidenceError, PythonRefused, UnknownFactor
+from .foresight import Foresight
 from .gate import PAID, Gate, Surroundings, trials_spent
 from .incremental import Beside
 from .levels import Levels
@@ -78,6 +79,11 @@ class Evaluator:
     def panel(self) -> Panel:
         """Return the panel that factors are computed on."""
         return self.scorer.panel
+
+    @cached_property
+    def foresight(self) -> Foresight:
+        """Return forecasts of formulas that were not scored; see `drafting`."""
+        return Foresight.of(self.panel, self.windows.search)
 
     @property
     def reviews(self) -> Reviews:

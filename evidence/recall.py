@@ -9,11 +9,14 @@ from typing import Any
 
 from ..factors import OPERATORS
 from .alignment import Claim
+from .drafting import leaders
 from .evaluator import Evaluator
+from .foresight import Leader
 from .memory import LONGEST, Tale, by_mechanism, reminded
 from .succession import told_as_decaying
 
 MOST_LIBRARY = 100
+MOST_LEADERS = 14
 MOST_REFUSALS = 8
 CITED = re.compile(r"\bf[0-9a-f]{16}\b")
 
@@ -36,6 +39,7 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
     library = evaluator.library()
     return {
         "factors": [_factor(evaluator, name, claims[name], words, cited) for name in ranked[:limit]],
+        "leaders": [_leader(evaluator, one, claims, words, cited) for one in leaders(evaluator, MOST_LEADERS)],
         "hypotheses": [_hypothesis(evaluator, tale, best.get(tale.id)) for tale in shown],
         "mechanisms": by_mechanism(tales),
         "refusals": _refusals(evaluator, shown),
@@ -66,6 +70,18 @@ def _factor(
         "outcome": words.get(name, "scored"),
         **({"followed": True} if name in cited else {}),
     }
+
+
+def _leader(
+    evaluator: Evaluator, leader: Leader, claims: Mapping[str, Claim], words: Mapping[str, str], cited: Collection[str]
+) -> dict[str, Any]:
+    """Return a leader's figures, with what it adds to the others and the formulas that are like it."""
+    kin = [
+        {"id": name, "text": evaluator.read(evaluator.rows[name].text).shown, "t": evaluator.rows.lines[name].t}
+        for name in leader.kin
+    ]
+    told = _factor(evaluator, leader.id, claims[leader.id], words, cited)
+    return {**told, "beside": round(leader.beside, 5), "kin": kin}
 
 
 def _best(claims: Mapping[str, Claim], ranked: Sequence[str]) -> dict[str, str]:

@@ -64,6 +64,7 @@ class PlantSettings(BaseModel):
     rank_ic: tuple[float, float] = Field(
         default=(0.01, 0.04), description="lowest and highest five-day RankIC at full life; each is drawn between"
     )
+    nodes: tuple[int, int] = Field(default=(4, 10), description="smallest and largest formula, in nodes")
     fading: float = Field(default=0.2, ge=0, le=1, description="share of them that fade, in about two years")
     dying: float = Field(default=0.2, ge=0, le=1, description="share of them that stop within the span")
 
@@ -72,6 +73,9 @@ class PlantSettings(BaseModel):
         low, high = self.rank_ic
         if not 0 < low <= high <= 0.08:
             raise ValueError("rank_ic must be a lower and an upper bound, above 0 and at most 0.08")
+        small, large = self.nodes
+        if not 3 <= small <= large <= 20:
+            raise ValueError("nodes must be a smallest and a largest number of nodes, from 3 to 20")
         if self.fading + self.dying > 1:
             raise ValueError("fading and dying are shares of the same alphas: together at most 1")
         return self
@@ -121,7 +125,7 @@ def draw_plants(
     Returns
     -------
     tuple of Plant
-        Formulas of 4 to 10 nodes in canonical form, with their signals.
+        Formulas in canonical form, of as many nodes as the settings say, with their signals.
 
     Raises
     ------
@@ -135,7 +139,7 @@ def draw_plants(
         return ()
     trial = _Trial(seed, exclude)
     found: list[Plant] = []
-    for expression in plausible(rng):
+    for expression in plausible(rng, asked.nodes):
         plant = _plant(expression, rng, asked, fates[len(found)])
         if trial.passes(expression, plant):
             found.append(plant)
@@ -177,17 +181,18 @@ def _plant(expression: Expression, rng: np.random.Generator, settings: PlantSett
     )
 
 
-def plausible(rng: np.random.Generator) -> Iterator[Expression]:
+def plausible(rng: np.random.Generator, nodes: tuple[int, int] = (4, 10)) -> Iterator[Expression]:
     """Draw formulas as plants are drawn, before any is tried: they compare names by something that looks back in time."""
+    small, large = nodes
     for _ in range(MOST_CANDIDATES):
-        inner = sample(rng, max_size=9, grammar=GRAMMAR)
+        inner = sample(rng, max_size=large - 1, grammar=GRAMMAR)
         wrapper = "rank" if rng.random() < 0.7 else "zscore"
         compares = inner.canonical.op in ("rank", "zscore")
         try:
             expression = inner if compares else parse(f"{wrapper}({inner.text})")
         except ParseError:
             continue
-        if 4 <= expression.size <= 10 and expression.warmup <= TRIAL_DAYS // 3 and _is_plain(expression.core):
+        if small <= expression.size <= large and expression.warmup <= TRIAL_DAYS // 3 and _is_plain(expression.core):
             yield expression
 
 

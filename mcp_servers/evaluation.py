@@ -8,7 +8,7 @@ from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from ..evidence import Claim, Evaluator, Proposal
+from ..evidence import Claim, Evaluator, Proposal, drafting
 from ..factors.python import LONGEST_CODE
 from ..factors.words import visible
 from ..ledger import canonical_json
@@ -20,6 +20,8 @@ RECORDS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructiv
 FactorId = Annotated[str, Field(pattern=r"^f[0-9a-f]{16}$", description="the id that score_factor answered with")]
 Key = Annotated[str, Field(min_length=1, max_length=200, description="names this call; the same key is the same call")]
 MOST_EXTRA = 20_000
+MOST_DRAFTS = 512
+Draft = Annotated[str, Field(min_length=1, max_length=LONGEST_CODE)]
 
 
 Words = Annotated[str, AfterValidator(visible)]
@@ -63,6 +65,17 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
     ) -> dict[str, Any]:
         """Check, score and record a formula or Python factor on the search window; a refusal says which step and why."""
         return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key, visible(description)))
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def choose_drafts(
+        texts: Annotated[list[Draft], Field(min_length=1, max_length=MOST_DRAFTS)],
+        hypothesis: Hypothesis,
+        count: Annotated[int, Field(ge=1, le=64, description="how many to choose")] = 5,
+        like: Annotated[FactorId | None, Field(description="a scored factor that the drafts are to improve")] = None,
+    ) -> dict[str, Any]:
+        """Say of formulas that were not scored what earlier scores let expect, and which are most worth an evaluation."""
+        return drafting.choose_drafts(evaluator, texts, Claim.from_record(hypothesis.model_dump()), count, like or "")
 
     @server.tool(annotations=RECORDS)
     @tool

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
-from ...factors import OPERATORS, Node, parse, replace, walk
+from ...factors import Node, parse, replace, walk
 from .mechanism import ACTIVITY, PRICES
+from .shape import CORE, PAIRS
 
 LADDER = (2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
 SMOOTHERS = ("ts_mean", "decay_linear", "ema")
@@ -30,17 +30,6 @@ class Stock:
 
 
 Change = Callable[[Node, Stock, np.random.Generator], Node | None]
-
-
-@cache
-def rolling() -> tuple[str, ...]:
-    """Return the operators of one panel and one window, which may stand for one another."""
-    found = []
-    for name, operator in OPERATORS.items():
-        kinds = [argument.kind for argument in operator.positional]
-        if operator.family == "time series" and kinds == ["panel", "window"]:
-            found.append(name)
-    return tuple(found)
 
 
 def pick(rng: np.random.Generator, items: Sequence[str]) -> str:
@@ -99,7 +88,7 @@ def swap_field(node: Node, stock: Stock, rng: np.random.Generator) -> Node | Non
 
 def swap_operator(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
     """Put another operator of the same shape in place of one."""
-    shapes = (rolling(), ACROSS, ("add", "sub", "mul", "div"), ("ts_corr", "ts_cov", "ts_beta"), ("max", "min"))
+    shapes = (CORE, ACROSS, ("add", "sub", "mul", "div"), PAIRS, ("max", "min"))
     found = _place(node, rng, lambda part: any(part.op in shape for shape in shapes) and len(part.args) <= 2)
     if found is None:
         return None
@@ -118,7 +107,7 @@ def wrap(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
     path, part = found
     kind = rng.random()
     if kind < 0.5:
-        outer = Node(pick(rng, rolling()), (part,), (("window", _window(rng)),))
+        outer = Node(pick(rng, CORE), (part,), (("window", _window(rng)),))
     elif kind < 0.7:
         outer = Node("rank", (part,))
     elif kind < 0.85:
@@ -158,7 +147,7 @@ def attach(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
     elif kind < 0.75:
         joined = Node(pick(rng, ("div", "mul", "sub", "add")), (part, block))
     else:
-        joined = Node(pick(rng, ("ts_corr", "ts_cov")), (part, block), (("window", _window(rng)),))
+        joined = Node(pick(rng, PAIRS), (part, block), (("window", _window(rng)),))
     return replace(node, path, joined)
 
 
@@ -170,7 +159,7 @@ def _donor(stock: Stock, rng: np.random.Generator) -> Node:
         if found:
             return found[1]
     leaf = Node("field", name=pick(rng, stock.fields))
-    return leaf if rng.random() < 0.3 else Node(pick(rng, rolling()), (leaf,), (("window", _window(rng)),))
+    return leaf if rng.random() < 0.3 else Node(pick(rng, CORE), (leaf,), (("window", _window(rng)),))
 
 
 def smooth(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
@@ -201,11 +190,13 @@ def condition(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | Non
 
 
 def combine(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
-    """Join the ranks of the formula and of a mate."""
+    """Put a part of a mate in the place of a part: the crossover of two formulas that are good for different reasons."""
     if not stock.mates:
         return None
     mate = stock.mates[int(rng.integers(len(stock.mates)))]
-    return Node(pick(rng, ("add", "sub", "mul")), (Node("rank", (node,)), Node("rank", (mate,))))
+    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+    given = _place(mate, rng, lambda part: not part.is_leaf)
+    return replace(node, found[0], given[1]) if found and given else None
 
 
 def invert(node: Node, _stock: Stock, _rng: np.random.Generator) -> Node | None:

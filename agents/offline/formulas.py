@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...factors import Expression, FactorError, Node, parse, render, sample
+from ...factors.sampling import Grammar
 from .breeding import DIRECTED, Stock, invert, local
 from .codes import codes_of
 from .mechanism import Mechanism, by_name, draw
 from .reading import Context, Json
+from .shape import CORE, FIELD_STEPS, PAIRS, RAW, WINDOWS, is_plain
 
-LARGEST = 16
-DEEPEST = 7
-MOST_NUMBERS = 6
 TRIES = 60
 DRAWS = 80
 WEAK_T = 1.5
@@ -23,6 +22,13 @@ STRONG_T = 5.0
 DIRECTED_SHARE = 0.3
 ELITE_SHARE = 0.2
 DECAY = 0.6
+TWICE = 0.35
+"""How often an undirected change is followed by another: one step is often downhill where two are not."""
+SPOKEN_FOR = ("condition", "neutralise")
+"""Changes that a critique asks for and that make more than one idea of a formula."""
+SIZES = (3, 4, 5, 6, 7, 8)
+GRAMMAR_SHARE = 0.5
+"""Share of fresh drafts that are drawn from the grammar, beside the skeletons of the hypothesis' mechanism."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Nest:
     def offer(self, text: str, rationale: str, intent: str) -> bool:
         """Keep a formula if it is readable, new and about the hypothesis."""
         expression = self.read(text)
-        if expression is None or not self._fits(expression) or not self._new(expression, intent):
+        if expression is None or not self._fits(expression, intent) or not self._new(expression, intent):
             return False
         self.known.add(expression.core)
         self.ids.add(expression.id)
@@ -60,10 +66,10 @@ class Nest:
         except FactorError:
             return None
 
-    def _fits(self, expression: Expression) -> bool:
+    def _fits(self, expression: Expression, intent: str) -> bool:
         strange = [name for name in expression.fields if name not in self.claimed]
-        small = expression.size <= LARGEST and expression.depth <= DEEPEST and expression.constants <= MOST_NUMBERS
-        return (small or bool(expression.code)) and 2 * len(strange) <= len(expression.fields)
+        plain = bool(expression.code) or is_plain(expression.core) or intent in SPOKEN_FOR
+        return plain and 2 * len(strange) <= len(expression.fields)
 
     def _new(self, expression: Expression, intent: str) -> bool:
         if intent == "invert":
@@ -157,6 +163,8 @@ class Breeder:
         operator = self._operator()
         change = DIRECTED[operator] if operator else local(rng)
         changed = change(parent.expression.root, self._stock(), rng)
+        if changed is not None and not operator and rng.random() < TWICE:
+            changed = local(rng)(changed, self._stock(), rng)
         if changed is None:
             return False
         if operator != "invert":
@@ -217,13 +225,20 @@ def _fill(context: Context, nest: Nest) -> None:
 def _drawn(context: Context) -> Iterator[tuple[str, str]]:
     """Yield fresh formulas with a word on each: mostly skeletons of the mechanism, then typed random formulas."""
     mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
-    if mechanism is not None:
-        yield from _skeletons(context, mechanism)
-    for _ in range(4 * TRIES):
-        yield sample(context.rng, fields=context.fields, max_size=9).text, "drawn at random from the grammar"
+    skeletons = _skeletons(context, mechanism) if mechanism is not None else iter(())
+    for _ in range(8 * TRIES + 4 * context.count):
+        drawn = None if context.rng.random() < GRAMMAR_SHARE else next(skeletons, None)
+        yield drawn or (_sampled(context), "drawn at random from the grammar")
     for name in context.fields:
         for window in range(2, 250):
             yield f"ts_rank({name}, {window})", "nothing else was new"
+
+
+def _sampled(context: Context) -> str:
+    """Return a formula drawn from the plain part of the grammar."""
+    names = tuple(name for name in context.fields if name in RAW) or context.fields
+    plain = Grammar(names, (), WINDOWS, (*CORE, *PAIRS, *FIELD_STEPS))
+    return sample(context.rng, max_size=int(context.rng.choice(SIZES)), grammar=plain).text
 
 
 def _skeletons(context: Context, mechanism: Mechanism) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from .steering import read_steering
 from .succession import propose_successors
 from .variants import variant
 
-EXPLOIT = (0.0, 0.6, 0.8)
+EXPLOIT = (0.0, 0.4, 0.6, 0.7)
 """Share of follow-ups by round, the last for all later ones."""
 PROMISING_T = 2.5
 UNLIKE = 0.6
@@ -37,7 +37,7 @@ def propose_ideas(context: Context) -> Json:
 
 
 def _worth_following(context: Context, count: int) -> list[Json]:
-    """Return the best formulas on record, one per mechanism and unlike in structure; each try of one takes from it."""
+    """Return what leads on record, then the best, one per mechanism and unlike in structure; each try takes from it."""
     steering, tries = read_steering(context), _tries(context)
     rows = [row for row in context.rows("record", "factors") if isinstance(row, dict)]
     strong = [row for row in rows if abs(float(row.get("t") or 0.0)) >= PROMISING_T]
@@ -52,11 +52,22 @@ def _worth_following(context: Context, count: int) -> list[Json]:
         for row in strong
     }
     strong.sort(key=lambda row: (-worth[row["id"]], str(row["id"])))
+    leading = _leading(context)[:count]
     chosen: dict[str, Json] = {}
     for row in strong:
-        if len(chosen) < count and all(_unlike(context, row, other) for other in chosen.values()):
+        others = [*leading, *chosen.values()]
+        if len(others) < count and all(_unlike(context, row, other) for other in others):
             chosen.setdefault(_mechanism_of(context, row), row)
-    return list(chosen.values())
+    return [*leading, *chosen.values()]
+
+
+def _leading(context: Context) -> list[Json]:
+    """Return the leaders on record that no hypothesis follows up yet, those first that add most to the others."""
+    steering, done = read_steering(context), _followed(context)
+    rows = [row for row in context.rows("record", "leaders") if isinstance(row, dict)]
+    rows = [row for row in rows if row["id"] not in done and not row.get("followed")]
+    rows = [row for row in rows if steering.permits(_mechanism_of(context, row))]
+    return sorted(rows, key=lambda row: (-abs(float(row.get("beside") or 0.0)), str(row["id"])))
 
 
 def _tries(context: Context) -> dict[str, int]:

@@ -117,6 +117,13 @@ class Servers:
     def budget(self) -> dict[str, Any]:
         return {"evaluations_left": self.evaluations - len(self.scored), "trials_left": self.trials - len(self.looks)}
 
+    def choose_drafts(
+        self, texts: list[str], hypothesis: dict[str, Any], count: int, like: str | None = None
+    ) -> dict[str, Any]:
+        """Choose the last drafts: that the choice is taken can be seen."""
+        chosen = list(range(len(texts)))[::-1][:count]
+        return {"forecasts": [None] * len(texts), "chosen": chosen}
+
     def score_factor(self, text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
         self.hypotheses.setdefault(hypothesis["id"], hypothesis)
         refusal = self.refuse({"text": text, "hypothesis": hypothesis, "key": key})

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.agents.offline.breeding import DIRECTED, LOCAL, Change, Stock, invert, local, rolling
-from alphaloom.factors import FactorError, Node, parse, render, sample, walk
+from alphaloom.agents.offline.breeding import DIRECTED, LOCAL, Change, Stock, invert, local
+from alphaloom.agents.offline.shape import CORE, PAIRS, is_plain
+from alphaloom.factors import OPERATORS, FactorError, Node, parse, render, sample, walk
 
 from .doubles import FIELDS, GROUPS
 
@@ -55,7 +56,7 @@ def test_directed_changes_do_what_they_are_called(seed: int) -> None:
     assert windows(changed["shorten"]) < windows(root) < windows(changed["lengthen"])
     assert any(part.op in ("ts_mean", "decay_linear", "ema") for _, part in walk(changed["smooth"]))
     assert changed["simplify"].size < root.size
-    assert any(part == MATE for _, part in walk(changed["combine"]))
+    assert {part for _, part in walk(changed["combine"])} & {part for _, part in walk(MATE)}
     assert any(part.op.startswith(("group_", "rank")) for _, part in walk(changed["neutralise"]))
 
 
@@ -66,6 +67,26 @@ def test_turning_the_sign_twice_changes_nothing() -> None:
     assert invert(once, STOCK, np.random.default_rng(0)) == MATE
 
 
-def test_rolling_operators_take_one_panel_and_one_window() -> None:
-    assert {"ts_mean", "ts_rank", "delay", "decay_linear"} <= set(rolling())
-    assert not {"ts_corr", "ts_quantile", "rank"} & set(rolling())
+@pytest.mark.parametrize(("names", "series"), [(CORE, 1), (PAIRS, 2)])
+def test_operators_that_stand_for_each_other_take_as_many_series_and_one_window(
+    names: tuple[str, ...], series: int
+) -> None:
+    for name in names:
+        kinds = [argument.kind for argument in OPERATORS[name].positional]
+        assert kinds == ["panel"] * series + ["window"]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("rank(ts_corr(close, ts_mean(volume, 20), 40))", True),
+        ("-ts_std(high / low, 20) * volume", True),
+        ("ts_mean(close - open, 10)", True),
+        ("rank(ts_std(returns, 20)) + rank(ts_mean(volume, 20))", False),
+        ("ts_std(returns, 20) * ts_mean(returns, 20)", False),
+        ("ts_mean(ts_std(ts_rank(close, 20), 10), 10)", False),
+        ("ts_corr(ts_mean(close / open, 20), ts_mean(high / low * volume, 20), 40)", False),
+    ],
+)
+def test_a_plain_formula_says_one_thing(text: str, plain: bool) -> None:
+    assert is_plain(parse(text).core) is plain

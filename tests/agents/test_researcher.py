@@ -102,7 +102,7 @@ def test_formulas_of_a_later_step_descend_from_their_parents() -> None:
 
 @pytest.mark.parametrize(
     ("operator", "expected"),
-    [("smooth", ("ts_mean", "decay_linear", "ema")), ("invert", ("-",)), ("combine", ("rank",))],
+    [("smooth", ("ts_mean", "decay_linear", "ema")), ("invert", ("-",)), ("combine", ("ts_rank", "ts_corr"))],
 )
 def test_a_critique_steers_the_changes(operator: str, expected: tuple[str, ...]) -> None:
     advice = {"weaknesses": [], "advice": [{"operator": operator, "why": "asked"}]}

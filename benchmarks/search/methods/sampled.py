@@ -44,4 +44,4 @@ def _drawn(ground: Ground, seed: int) -> Iterator[Expression]:
     """Draw without end what this panel's columns can express."""
     rng, columns = np.random.default_rng([seed, STREAM]), frozenset(ground.panel.fields)
     while True:
-        yield from (each for each in plausible(rng) if each.fields <= columns)
+        yield from (each for each in plausible(rng, PLANTS.nodes) if each.fields <= columns)

@@ -1,0 +1,66 @@
+"""What is said of drafts before any is scored: which can be read, what is expected of each, which are worth an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from ..factors import Expression, FactorError
+from .alignment import Claim
+from .evaluator import Evaluator
+from .foresight import Leader, Scored
+from .proposal import SET
+from .refusal import refusal
+
+__all__ = ["choose_drafts", "leaders"]
+
+SPARE = 3
+"""Times as many drafts are ranked as are chosen: some of the best may be refused."""
+
+
+def choose_drafts(
+    evaluator: Evaluator, texts: Sequence[str], claim: Claim, count: int, like: str = ""
+) -> dict[str, Any]:
+    """Return a forecast of each draft, and the places of those that are most worth scoring, best first.
+
+    A draft that cannot be read, was scored before, is Python code, or would be refused is not chosen; scoring it says
+    why. Nothing is recorded and no return is looked at. `like` is the id of a scored factor that drafts are to improve;
+    see `Foresight.choose`.
+    """
+    read = [_formula(evaluator, text) for text in texts]
+    places = [place for place, each in enumerate(read) if each is not None]
+    formulas = [each for each in read if each is not None]
+    told, order = _learned(evaluator).foresight.choose(formulas, SPARE * count, claim.direction, like)
+    forecasts: list[dict[str, Any] | None] = [None] * len(texts)
+    for place, one in zip(places, told, strict=True):
+        forecasts[place] = one.record()
+    fit = (places[one] for one in order if not refusal(evaluator, formulas[one], claim))
+    return {"forecasts": forecasts, "chosen": list(islice(fit, count))}
+
+
+def leaders(evaluator: Evaluator, limit: int) -> list[Leader]:
+    """Return the scored formulas that between them say what was found on search; see `Foresight.leaders`."""
+    return _learned(evaluator).foresight.leaders(limit)
+
+
+def _formula(evaluator: Evaluator, text: str) -> Expression | None:
+    try:
+        expression = evaluator.read(text)
+    except FactorError:
+        return None
+    return expression if not expression.code and expression.id not in evaluator.rows else None
+
+
+def _learned(evaluator: Evaluator) -> Evaluator:
+    """Let forecasts rest on all that was scored so far."""
+    foresight, lines = evaluator.foresight, evaluator.rows.lines
+    fresh = {}
+    for name in sorted(name for name in lines if name not in foresight):
+        line = lines[name]
+        if line.rank_ic is not None and line.t is not None and not line.hypothesis.startswith(SET):
+            expression = evaluator.read(evaluator.rows[name].text)
+            if not expression.code:
+                fresh[name] = Scored(expression, line.rank_ic, line.t)
+    foresight.learn(fresh)
+    return evaluator

@@ -1,0 +1,110 @@
+"""Choose the few factors that between them say what many scored ones say.
+
+A sparse choice from a dictionary whose entries are much alike: orthogonal matching pursuit (Pati, Rezaiifar and
+Krishnaprasad 1993), where every choice may be taken back in favour of a better one after each step. The greedy choice
+alone takes a blend of two alphas first, since a blend scores above either, and never lets go of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Dictionary", "leading"]
+
+Frame = NDArray[np.float64]
+
+NODE = 2.0 * float(np.log(8.0))
+"""Squared t that one node of a formula must be worth: the best of the 8^k formulas of k nodes has about that by chance."""
+FREE_NODES = 2
+LEAST = 8.0
+"""Squared t, less the price of its nodes, that one more choice must add."""
+BETTER = 1.0
+"""Squared t by which one must be better to take another's place."""
+APART = 0.6
+"""Absolute rank correlation from which two factors are not both chosen."""
+LEAST_LEFT = 0.3
+"""Share of a factor's ranks that the other choices must leave."""
+OWN_SHARE = 0.5
+"""Share of what a factor adds that it must show alone: one that is nothing without others is their difference."""
+DOUBT = 0.03
+PASSES = 6
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """What is chosen from.
+
+    Attributes
+    ----------
+    t : NDArray[np.float64]
+        ``[K]``: mean RankIC in units of its standard error, the same unit for all.
+    size : NDArray
+        ``[K]``: nodes of each formula.
+    alike : NDArray[np.float64]
+        ``[K, K]``: rank correlations.
+    """
+
+    t: Frame
+    size: NDArray[np.int64]
+    alike: Frame
+
+    def beside(self, taken: Sequence[int]) -> Frame:
+        """Return what each factor adds to those taken, ``[K]``: 0 where they explain it, or it is nothing alone."""
+        if not taken:
+            return self.t
+        own = self.alike[np.ix_(taken, taken)] + DOUBT * np.eye(len(taken))
+        across = self.alike[:, taken]
+        solved = np.linalg.solve(own, np.column_stack([self.t[taken], across.T]))
+        share = 1.0 - np.einsum("ij,ji->i", across, solved[:, 1:])
+        left = (self.t - across @ solved[:, 0]) / np.sqrt(np.maximum(share, LEAST_LEFT))
+        stands = (share >= LEAST_LEFT) & (left * self.t > 0) & (np.abs(self.t) >= OWN_SHARE * np.abs(left))
+        return np.where(stands, left, 0.0)
+
+    def worth(self, taken: Sequence[int]) -> Frame:
+        """Return the squared t that each adds less the price of its nodes, ``[K]``; -1 where it is too like one taken."""
+        gains = self.beside(taken) ** 2 - NODE * np.maximum(self.size - FREE_NODES, 0)
+        if taken:
+            gains[np.abs(self.alike[:, taken]).max(axis=1) >= APART] = -1.0
+        return gains
+
+
+def leading(dictionary: Dictionary, limit: int) -> dict[int, float]:
+    """Return the chosen places with what each adds to the others, in t; at most `limit`."""
+    chosen: list[int] = []
+    while len(chosen) < limit:
+        worth = dictionary.worth(chosen)
+        best = int(worth.argmax())
+        if worth[best] < LEAST:
+            break
+        chosen.append(best)
+        _exchange(dictionary, chosen)
+    chosen = _standing(dictionary, chosen)
+    others = {one: [other for other in chosen if other != one] for one in chosen}
+    return {one: float(dictionary.beside(rest)[one]) for one, rest in others.items()}
+
+
+def _standing(dictionary: Dictionary, chosen: list[int]) -> list[int]:
+    """Return the choices without those that say nothing beside the others, the least worthy first to go."""
+    while chosen:
+        adds = [abs(float(dictionary.beside([other for other in chosen if other != one])[one])) for one in chosen]
+        if min(adds) > 0:
+            break
+        chosen = [one for place, one in enumerate(chosen) if place != adds.index(min(adds))]
+    return chosen
+
+
+def _exchange(dictionary: Dictionary, chosen: list[int]) -> None:
+    """Put a better one in the place of any choice until there is none."""
+    for _ in range(PASSES):
+        before = list(chosen)
+        for place, one in enumerate(before):
+            worth = dictionary.worth([other for other in chosen if other != one])
+            best = int(worth.argmax())
+            if worth[best] > worth[one] + BETTER:
+                chosen[place] = best
+        if chosen == before:
+            return

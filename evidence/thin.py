@@ -1,0 +1,114 @@
+"""A thin copy of the search window: few names and few days, enough to tell how alike factors are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import Engine, Expression, rank_rows
+from ..market import Panel
+from .windows import Window
+
+__all__ = ["Look", "Thin"]
+
+NAMES = 64
+CELLS = 6_000
+"""Names that are looked at, and about how many of their days; correlations are then known to about .015."""
+FEWEST_NAMES = 10
+TOGETHER = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What is seen of one factor.
+
+    Attributes
+    ----------
+    ranks : NDArray[np.float32]
+        ``[cells]``: twice the rank of a name less the middle of its day, a small whole number; 0 where there is no value.
+        The product of two, over their lengths, is their rank correlation. It is exact in float32, in whatever order it is
+        summed, so that nothing hangs on how many formulas are looked at together.
+    coverage : float
+        Share of the universe's cells that have a value.
+    distinct : float
+        Mean share of a day's values that differ from one another.
+    """
+
+    ranks: NDArray[np.float32]
+    coverage: float
+    distinct: float
+
+
+@dataclass(frozen=True, eq=False)
+class Thin:
+    """Looks at factors on a few names of one panel, up to the end of one window.
+
+    Operators across names see these few only, so what they give is near to what it is on the whole panel, not the same.
+    """
+
+    panel: Panel
+    window: Window
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(few_names(self.panel.rows(0, self.window.stop), NAMES), cache_bytes=0, threads=1)
+
+    @cached_property
+    def _days(self) -> slice:
+        names = self._engine.panel.names
+        return slice(self.window.start, self.window.stop, max(1, self.window.days * names // CELLS))
+
+    @cached_property
+    def _members(self) -> int:
+        return max(int(self._engine.panel.universe[self._days].sum()), 1)
+
+    def look(self, expressions: Sequence[Expression]) -> list[Look]:
+        """Look at formulas, in order; they must be of this panel's fields."""
+        found: list[Look] = []
+        for start in range(0, len(expressions), TOGETHER):
+            found += map(self._seen, self._engine.evaluate(expressions[start : start + TOGETHER]))
+        return found
+
+    def _seen(self, values: NDArray[np.float32]) -> Look:
+        few = np.ascontiguousarray(values[self._days])
+        there = np.isfinite(few)
+        return Look(whole_ranks(few).ravel(), float(there.sum()) / self._members, _distinct(few, there))
+
+
+def few_names(panel: Panel, most: int) -> Panel:
+    """Return the panel with at most so many names: every so manyth of those that are members on half of the days or more."""
+    present = panel.universe.mean(axis=0)
+    steady = np.flatnonzero(present >= min(0.5, float(np.median(present))))
+    if len(steady) > most:
+        steady = steady[np.linspace(0, len(steady) - 1, most).round().astype(np.intp)]
+    return Panel(
+        dates=panel.dates,
+        symbols=tuple(panel.symbols[place] for place in steady),
+        fields={name: values[:, steady] for name, values in panel.fields.items()},
+        universe=panel.universe[:, steady],
+        groups={name: codes[steady] for name, codes in panel.groups.items()},
+        group_labels=panel.group_labels,
+        notes=panel.notes,
+        back_adjusted=panel.back_adjusted,
+    )
+
+
+def whole_ranks(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return ``2 r - n - 1`` of each name's rank r (1..n, ties averaged) on its day; 0 where missing or n is below ten."""
+    ranks = rank_rows(values)
+    there = np.isfinite(ranks)
+    counts = there.sum(axis=1, keepdims=True)
+    centred = np.rint(2.0 * ranks * counts) - counts - 1.0  # percentiles back to ranks, ties in halves
+    return np.where(there & (counts >= FEWEST_NAMES), centred, 0.0).astype(np.float32)
+
+
+def _distinct(values: NDArray[np.float32], there: NDArray[np.bool_]) -> float:
+    shares: Iterable[float] = (
+        np.unique(day[known]).size / known.sum() for day, known in zip(values, there, strict=True) if known.any()
+    )
+    found = list(shares)
+    return float(np.mean(found)) if found else 0.0

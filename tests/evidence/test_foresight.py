@@ -1,0 +1,97 @@
+"""Forecasts from scores: as the slow formula says, in whatever order they were learned, and blind to later days."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from alphaloom.evidence.foresight import DOUBT, Foresight, Scored
+from alphaloom.evidence.thin import Thin, few_names
+from alphaloom.evidence.windows import Window
+from alphaloom.factors import FactorError, parse, planted_market
+from alphaloom.factors.planting import PlantSettings
+from alphaloom.market import Panel, SyntheticConfig
+
+PANEL = planted_market(SyntheticConfig(seed=3, days=500, names=90), PlantSettings(count=0)).panel
+SEARCH = Window("search", 0, 300, "", "")
+TEXTS = (
+    "ts_std(returns, 20)", "ts_mean(volume, 10) / ts_mean(volume, 60)", "ts_returns(close, 20)", "ts_skew(returns, 40)",
+    "ts_corr(close, volume, 20)", "high / low",
+)  # fmt: skip
+SCORED = {f"f{at:016x}": Scored(parse(text), 0.01 * (at - 2), 4.0 * (at - 2)) for at, text in enumerate(TEXTS)}
+ASKED = [
+    parse(text)
+    for text in ("ts_std(returns, 25)", "ts_mad(returns, 20)", "ts_skew(returns, 40) * 2", "ts_rank(open, 30)")
+]
+
+
+def learned(names: list[str]) -> Foresight:
+    foresight = Foresight.of(PANEL, SEARCH)
+    for name in names:
+        foresight.learn({name: SCORED[name]})
+    return foresight
+
+
+def test_a_forecast_is_that_of_a_gaussian_process_over_rank_correlations() -> None:
+    foresight = learned(sorted(SCORED))
+    few = few_names(PANEL.rows(0, 300), 64)
+    assert few.names == 64
+    ranks = [
+        look.ranks.astype(np.float64)
+        for look in Thin(PANEL, SEARCH).look([*(s.expression for s in SCORED.values()), *ASKED])
+    ]
+    unit = np.array([each / np.linalg.norm(each) for each in ranks])
+    known, asked = unit[: len(SCORED)], unit[len(SCORED) :]
+    covariance = known @ known.T + DOUBT * np.eye(len(known))
+    expected = asked @ known.T @ np.linalg.solve(covariance, [one.rank_ic for one in SCORED.values()])
+    told = foresight.foresee(ASKED)
+    assert [one.rank_ic for one in told] == pytest.approx(expected.tolist(), abs=1e-9)
+    assert told[0].nearest == f"f{0:016x}"
+    assert told[2].known > 0.9
+    assert told[3].known < told[0].known
+
+
+def test_the_order_of_learning_changes_no_bit() -> None:
+    forward, backward = learned(sorted(SCORED)), learned(sorted(SCORED, reverse=True))
+    together = Foresight.of(PANEL, SEARCH)
+    together.learn(SCORED)
+    assert forward.foresee(ASKED) == backward.foresee(ASKED) == together.foresee(ASKED)
+    assert forward.leaders(5) == backward.leaders(5) == together.leaders(5)
+
+
+def test_nothing_hangs_on_days_after_the_window() -> None:
+    fields = {
+        name: np.vstack([values[:300], values[300:] * 1.5])
+        for name, values in PANEL.fields.items()
+        if name != "returns"
+    }
+    fields["returns"] = np.vstack([PANEL.fields["returns"][:300], -PANEL.fields["returns"][300:]])
+    later = Panel(PANEL.dates, PANEL.symbols, fields, PANEL.universe, PANEL.groups, PANEL.group_labels)
+    other = Foresight.of(later, SEARCH)
+    other.learn(SCORED)
+    assert other.foresee(ASKED) == learned(sorted(SCORED)).foresee(ASKED)
+
+
+def test_drafts_are_chosen_by_promise_and_no_two_alike() -> None:
+    foresight = learned(sorted(SCORED))
+    drafts = [
+        parse(text)
+        for text in (
+            "ts_std(returns, 20) * 3",
+            "ts_corr(close, volume, 25)",
+            "ts_corr(close, volume, 24)",
+            "sign(close)",
+        )
+    ]
+    told, chosen = foresight.choose(drafts, 4, direction=1)
+    assert set(chosen) <= {1, 2}, "a copy of what was scored and a constant are not chosen"
+    assert len(chosen) == 1, "two that are nearly one are chosen once"
+    assert told[3].thin
+    near, _ = foresight.choose(drafts, 1, direction=1, like=f"f{4:016x}")
+    assert near == told
+
+
+def test_code_has_no_forecast() -> None:
+    code = parse("def factor(panel):\n    return panel['close']\n")
+    with pytest.raises(FactorError, match="Python"):
+        learned([]).foresee([code])
