@@ -27,8 +27,8 @@ from .world import Alpha, World, labelled
 
 __all__ = ["PLANTS", "Size", "life_in", "objection", "say", "told", "worlds"]
 
-PLANTS = PlantSettings(count=10, rank_ic=(0.01, 0.04), fading=0.2, dying=0.2)
-"""Ten alphas of a five-day RankIC between 0.01 and 0.04, as a market has them by default; two fade, two die."""
+PLANTS = PlantSettings(count=10, rank_ic=(0.02, 0.04), nodes=(4, 6), fading=0.2, dying=0.2)
+"""Ten alphas of two or three operators, of a five-day RankIC between 0.02 and 0.04; two fade, two die."""
 LEAST_LIFE = 0.25
 """Mean share of its strength that an alpha must have on sealed days to be alive there."""
 LEAST_T = 4.0

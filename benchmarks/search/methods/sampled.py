@@ -11,6 +11,7 @@ from alphaloom.factors import Expression
 from alphaloom.factors.planting import GRAMMAR, plausible
 from alphaloom.ledger import digest
 
+from ..market import PLANTS
 from ..world import Ground
 from .method import Allowance, Answer, tried
 
