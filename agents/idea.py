@@ -174,5 +174,6 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
             **review.shown(desk, round_number),
             **({"refused": told} if told else {}),
         },
-        "request": {"count": count, "round": round_number} | ({"python": True} if desk.config.python else {}),
+        "request": {"count": count, "round": round_number, "spent": memory.get("spent", 0.0)}
+        | ({"python": True} if desk.config.python else {}),
     }

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..factors import Expression, FactorError
 from ..market import Panel
-from .pursuit import Dictionary, leading
+from .pursuit import APART, Dictionary, beside, leading
 from .thin import Thin
 from .windows import Window
 
@@ -32,6 +32,8 @@ DOUBT = 0.03
 """Share of a factor's variance that thin looks get wrong; it keeps near-copies from being told apart by noise."""
 FEWEST_VALUES = 0.5
 """Coverage and share of distinct values below which a formula is told to be thin."""
+MOST_LEADERS = 16
+"""Leaders that drafts are held against."""
 EAGER = 2.0
 """What a formula of which nothing is known is worth, in standard errors of RankIC: how far formulas scatter."""
 COPY = 0.95
@@ -115,6 +117,7 @@ class Foresight:
         self._looks = np.zeros((0, 0), np.float32)
         self._products = np.zeros((0, 0), np.float32)
         self._solved: tuple[Frame, Frame] | None = None
+        self._led: list[int] | None = None
         self._passed: set[str] = set()
 
     @classmethod
@@ -137,7 +140,7 @@ class Foresight:
                 self._add([name for name, _ in kept], np.array([ranks for _, ranks in kept]))
                 self._scored += [scored[name] for name, _ in kept]
                 self._settle()
-                self._solved = None
+                self._solved = self._led = None
 
     def _add(self, names: Sequence[str], ranks: NDArray[np.float32]) -> None:
         old = len(self._ids)
@@ -194,9 +197,9 @@ class Foresight:
         """
         with self._turn:
             told, ranks = self._foreseen(expressions)
-            across = self._across(ranks)
-            unit = self._unit()
-            sign = [direction * one.rank_ic if direction else abs(one.rank_ic) for one in told]
+            across, unit = self._across(ranks), self._unit()
+            promised = self._promised(told, across, like)
+            sign = direction * promised if direction else np.abs(promised)
             worth = np.array([
                 value / unit + EAGER * np.sqrt(1.0 - one.known) - NODE_T * each.core.size
                 for value, one, each in zip(sign, told, expressions, strict=True)
@@ -206,6 +209,15 @@ class Foresight:
                 near = fits & (np.abs(across[:, self._ids.index(like)]) >= NEAR)
                 worth = worth + np.where(near, 1e3, 0.0)
             return told, _unlike(np.round(worth, 4), fits, ranks, count)
+
+    def _promised(self, told: Sequence[Foreseen], across: Frame, like: str) -> Frame:
+        """Return the RankIC that drafts promise: of what is to improve a leader, that beside the other leaders."""
+        plain = np.array([one.rank_ic for one in told])
+        if like not in self._ids or not len(told):
+            return plain
+        own = self._alike_to(self._ids.index(like))
+        others = [at for at in self._leading() if np.abs(own[at]) < APART]
+        return self._unit() * beside(plain / self._unit(), across, self._dictionary(), others) if others else plain
 
     def foresee(self, expressions: Sequence[Expression]) -> list[Foreseen]:
         """Return what is expected of formulas, in order.
@@ -245,20 +257,35 @@ class Foresight:
     def leaders(self, limit: int) -> list[Leader]:
         """Return the scored factors that between them say what was found, at most `limit`, strongest first."""
         with self._turn:
-            unit = self._unit()
-            rank_ic = np.array([one.rank_ic for one in self._scored])
-            size = np.array([one.expression.core.size for one in self._scored])
-            chosen = leading(Dictionary(rank_ic / unit, size, self._alike), limit) if len(self._ids) else {}
+            unit, rank_ic = self._unit(), self._rank_ic
+            chosen = leading(self._dictionary(), limit) if self._ids else {}
             found = [
-                Leader(self._ids[at], float(rank_ic[at]), float(beside * unit), self._kin(at, rank_ic))
-                for at, beside in chosen.items()
+                Leader(self._ids[at], float(rank_ic[at]), float(adds * unit), self._kin(at, rank_ic))
+                for at, adds in chosen.items()
             ]
         return sorted(found, key=lambda one: (-abs(one.beside), one.id))
 
+    @property
+    def _rank_ic(self) -> Frame:
+        return np.array([one.rank_ic for one in self._scored])
+
+    def _dictionary(self) -> Dictionary:
+        size = np.array([one.expression.core.size for one in self._scored])
+        return Dictionary(self._rank_ic / self._unit(), size, self._alike)
+
+    def _leading(self) -> list[int]:
+        """Return the places of the leaders, found once for all that is known now."""
+        if self._led is None:
+            self._led = list(leading(self._dictionary(), MOST_LEADERS))
+        return self._led
+
+    def _alike_to(self, place: int) -> Frame:
+        return np.asarray(self._products[place] / (self._lengths * self._lengths[place]), np.float64)
+
     def _kin(self, place: int, rank_ic: Frame) -> tuple[str, ...]:
-        alike = np.abs(self._products[place] / (self._lengths * self._lengths[place]))
+        alike = np.abs(self._alike_to(place))
         near = [at for at in range(len(self._ids)) if at != place and alike[at] >= KIN]
-        near.sort(key=lambda at: (-round(abs(rank_ic[at]) * alike[at], 6), self._ids[at]))
+        near.sort(key=lambda at: (-round(float(abs(rank_ic[at]) * alike[at]), 6), self._ids[at]))
         return tuple(self._ids[at] for at in near[:MOST_KIN])
 
     def _unit(self) -> float:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dictionary", "leading"]
+__all__ = ["APART", "Dictionary", "beside", "leading"]
 
 Frame = NDArray[np.float64]
 
-NODE = 2.0 * float(np.log(8.0))
-"""Squared t that one node of a formula must be worth: the best of the 8^k formulas of k nodes has about that by chance."""
+NODE = 2.0 * float(np.log(32.0))
+"""Squared t that one node of a formula must be worth: the best of the 32^k formulas of k nodes has about that by chance."""
 FREE_NODES = 2
 LEAST = 8.0
 """Squared t, less the price of its nodes, that one more choice must add."""
@@ -53,16 +53,8 @@ class Dictionary:
     alike: Frame
 
     def beside(self, taken: Sequence[int]) -> Frame:
-        """Return what each factor adds to those taken, ``[K]``: 0 where they explain it, or it is nothing alone."""
-        if not taken:
-            return self.t
-        own = self.alike[np.ix_(taken, taken)] + DOUBT * np.eye(len(taken))
-        across = self.alike[:, taken]
-        solved = np.linalg.solve(own, np.column_stack([self.t[taken], across.T]))
-        share = 1.0 - np.einsum("ij,ji->i", across, solved[:, 1:])
-        left = (self.t - across @ solved[:, 0]) / np.sqrt(np.maximum(share, LEAST_LEFT))
-        stands = (share >= LEAST_LEFT) & (left * self.t > 0) & (np.abs(self.t) >= OWN_SHARE * np.abs(left))
-        return np.where(stands, left, 0.0)
+        """Return what each factor adds to those taken, ``[K]``; see `beside`."""
+        return beside(self.t, self.alike, self, taken) if taken else self.t
 
     def worth(self, taken: Sequence[int]) -> Frame:
         """Return the squared t that each adds less the price of its nodes, ``[K]``; -1 where it is too like one taken."""
@@ -70,6 +62,29 @@ class Dictionary:
         if taken:
             gains[np.abs(self.alike[:, taken]).max(axis=1) >= APART] = -1.0
         return gains
+
+
+def beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]) -> Frame:
+    """Return what factors add to some that are taken: 0 where those explain it, or where it is nothing alone.
+
+    Parameters
+    ----------
+    t : NDArray[np.float64]
+        ``[M]``: of the factors, in any unit.
+    across : NDArray[np.float64]
+        ``[M, K]``: their rank correlations with the dictionary's.
+    dictionary : Dictionary
+        Its t are in the same unit.
+    taken : sequence of int
+        Places in the dictionary.
+    """
+    own = dictionary.alike[np.ix_(taken, taken)] + DOUBT * np.eye(len(taken))
+    shown = across[:, taken]
+    solved = np.linalg.solve(own, np.column_stack([dictionary.t[taken], shown.T]))
+    share = 1.0 - np.einsum("ij,ji->i", shown, solved[:, 1:])
+    left = (t - shown @ solved[:, 0]) / np.sqrt(np.maximum(share, LEAST_LEFT))
+    stands = (share >= LEAST_LEFT) & (left * t > 0) & (np.abs(t) >= OWN_SHARE * np.abs(left))
+    return np.where(stands, left, 0.0)
 
 
 def leading(dictionary: Dictionary, limit: int) -> dict[int, float]:

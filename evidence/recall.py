@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..factors import OPERATORS
@@ -35,10 +35,11 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
     best = _best(claims, ranked)
     tales = _tales(evaluator, told, best, Counter(claims[name].id for name in ranked), words)
     shown = reminded(tales, query)
-    cited = frozenset(CITED.findall(" ".join(claim.statement for claim in told.values())))
+    cited = Counter(CITED.findall(" ".join(claim.statement for claim in told.values())))
     library = evaluator.library()
     return {
         "factors": [_factor(evaluator, name, claims[name], words, cited) for name in ranked[:limit]],
+        "spent": round(1.0 - evaluator.evaluations_left() / max(evaluator.budget.evaluations, 1), 3),
         "leaders": [_leader(evaluator, one, claims, words, cited) for one in leaders(evaluator, MOST_LEADERS)],
         "hypotheses": [_hypothesis(evaluator, tale, best.get(tale.id)) for tale in shown],
         "mechanisms": by_mechanism(tales),
@@ -53,7 +54,7 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
 
 
 def _factor(
-    evaluator: Evaluator, name: str, claim: Claim, words: Mapping[str, str], cited: Collection[str]
+    evaluator: Evaluator, name: str, claim: Claim, words: Mapping[str, str], cited: Mapping[str, int]
 ) -> dict[str, Any]:
     row = evaluator.rows[name]
     sheet = row.sheet
@@ -68,12 +69,16 @@ def _factor(
         "merit": sheet["merit"],
         "weaknesses": [weakness["code"] for weakness in sheet["weaknesses"]],
         "outcome": words.get(name, "scored"),
-        **({"followed": True} if name in cited else {}),
+        **({"followed": cited[name]} if name in cited else {}),
     }
 
 
 def _leader(
-    evaluator: Evaluator, leader: Leader, claims: Mapping[str, Claim], words: Mapping[str, str], cited: Collection[str]
+    evaluator: Evaluator,
+    leader: Leader,
+    claims: Mapping[str, Claim],
+    words: Mapping[str, str],
+    cited: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return a leader's figures, with what it adds to the others and the formulas that are like it."""
     kin = [

@@ -22,6 +22,8 @@ STRONG_T = 5.0
 DIRECTED_SHARE = 0.3
 ELITE_SHARE = 0.2
 DECAY = 0.6
+BRED, FEW = 0.7, 10
+"""Share of many drafts that are changes of what was measured; the rest are fresh, and a forecast tells which are better."""
 TWICE = 0.35
 """How often an undirected change is followed by another: one step is often downhill where two are not."""
 SPOKEN_FOR = ("condition", "neutralise")
@@ -140,7 +142,7 @@ def _share(context: Context, best: float) -> int:
     if mechanism is not None and mechanism.survey and not context.rows("record", "cited"):
         return context.count // 2 if best >= STRONG_T else 0
     if best >= WEAK_T:
-        return context.count
+        return round(BRED * context.count) if context.count > FEW else context.count
     return context.count // 2 if best > 0 and context.step > 0 else 0
 
 

@@ -13,8 +13,12 @@ from .steering import read_steering
 from .succession import propose_successors
 from .variants import variant
 
-EXPLOIT = (0.0, 0.4, 0.6, 0.7)
-"""Share of follow-ups by round, the last for all later ones."""
+EXPLORING = 0.1
+"""Share of the evaluations that goes to fresh hypotheses alone, before anything is followed up."""
+EXPLOIT = 0.7
+"""Share of follow-ups from then on."""
+TIRED = 3
+"""Follow-ups of a leader after which another that adds half as much comes first."""
 PROMISING_T = 2.5
 UNLIKE = 0.6
 TIRING = 1.0
@@ -26,7 +30,7 @@ MOST_FIELDS = 20
 def propose_ideas(context: Context) -> Json:
     """Return hypotheses: exploit by following up, explore with what is untried, least tried first."""
     count = context.count
-    share = EXPLOIT[min(int(context.part("request").get("round", 1)) - 1, len(EXPLOIT) - 1)]
+    share = EXPLOIT if float(context.part("request").get("spent", 1.0)) >= EXPLORING else 0.0
     heirs = propose_successors(context, count)
     follow = [_follow_up(context, row) for row in _worth_following(context, round(share * (count - len(heirs))))]
     follow = [*heirs, *follow]
@@ -62,12 +66,14 @@ def _worth_following(context: Context, count: int) -> list[Json]:
 
 
 def _leading(context: Context) -> list[Json]:
-    """Return the leaders on record that no hypothesis follows up yet, those first that add most to the others."""
-    steering, done = read_steering(context), _followed(context)
+    """Return the leaders on record, those first that add most to the others and were followed up least."""
+    steering = read_steering(context)
     rows = [row for row in context.rows("record", "leaders") if isinstance(row, dict)]
-    rows = [row for row in rows if row["id"] not in done and not row.get("followed")]
     rows = [row for row in rows if steering.permits(_mechanism_of(context, row))]
-    return sorted(rows, key=lambda row: (-abs(float(row.get("beside") or 0.0)), str(row["id"])))
+    worth = {
+        row["id"]: abs(float(row.get("beside") or 0.0)) / (1.0 + int(row.get("followed", 0)) / TIRED) for row in rows
+    }
+    return sorted(rows, key=lambda row: (-worth[row["id"]], str(row["id"])))
 
 
 def _tries(context: Context) -> dict[str, int]:
@@ -105,8 +111,7 @@ def _untried(context: Context, count: int) -> list[Mechanism]:
     listed = sorted(
         shuffled, key=lambda each: (steering.turn(each, tries.get(each.id, 0)), not (told and codes_of(each.id)))
     )
-    untried = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
-    surveys = [] if steering.wanted else untried
+    surveys = [] if steering.wanted else [mechanism for mechanism in listed if mechanism.survey]
     lead = surveys[: max(1, round(SURVEYS * count))] if count else []
     return [*lead, *(mechanism for mechanism in listed if mechanism not in lead)][:count]
 
@@ -126,9 +131,16 @@ def _follow_up(context: Context, row: Json) -> Json:
     said = (
         base.statement if agrees or base.survey else f"The reverse of what is usually said holds here: {base.statement}"
     )
-    statement = f"{said} Follow-up of {row['id']}, whose order of stocks was among the strongest on record."
+    statement = f"{said} Follow-up of {row['id']}{_beside(context, row)}, whose order of stocks was among the strongest on record."
     hypothesis = _hypothesis(context, base, statement, list(context.fields[:MOST_FIELDS]))
     return {**hypothesis, "direction": 1 if float(row["t"]) > 0 else -1}
+
+
+def _beside(context: Context, row: Json) -> str:
+    """Name two of the formulas that are like it: what is tried next is a change of it, or a crossing with them."""
+    kin = [str(each["id"]) for each in row.get("kin", []) if isinstance(each, dict)]
+    order = context.rng.permutation(len(kin))[:2]
+    return f", beside {' and '.join(kin[int(at)] for at in sorted(order))}" if kin else ""
 
 
 def _mechanism_of(context: Context, row: Json) -> str:

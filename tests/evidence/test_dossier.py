@@ -26,7 +26,7 @@ Make = Callable[..., Lab]
 JUNK = ("rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)", "ts_rsquare(cap / volume, 21)")
 ENTRY = {
     "id", "form", "text", "explained", "hypothesis", "reasons", "metrics", "trial", "members", "library_correlation",
-    "incremental", "profile",
+    "incremental", "profile", "alignment",
 }  # fmt: skip
 
 
