@@ -47,7 +47,9 @@ async def _worthiest(desk: Desk, work: Work, drafts: list[Json]) -> list[Json]:
         return drafts
     box = desk.tools.held_by("factor", TOOLS)
     hypothesis = _claim(desk, work.branch)
-    like = {"like": work.best[0].id} if work.best else {"like": found[0]} if (found := _names(hypothesis)) else {}
+    memory = desk.journal.read("recall", work.round_key) or {}
+    known = [work.best[0].id] if work.best else [str(row["id"]) for row in _cited(memory, hypothesis)]
+    like = {"like": known[0]} if known else {}
     asked = {"texts": [draft["text"] for draft in drafts], "hypothesis": hypothesis, "count": work.count, **like}
     told = await box.call("evaluation.choose_drafts", asked)
     code = [place for place, draft in enumerate(drafts) if is_python(draft["text"])]

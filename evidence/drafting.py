@@ -47,9 +47,10 @@ def leaders(evaluator: Evaluator, limit: int) -> list[Leader]:
 def _formula(evaluator: Evaluator, text: str) -> Expression | None:
     try:
         expression = evaluator.read(text)
+        new = expression.id not in evaluator.rows
+        return expression if new and evaluator.foresight.may_see(expression) else None
     except FactorError:
         return None
-    return expression if not expression.code and expression.id not in evaluator.rows else None
 
 
 def _learned(evaluator: Evaluator) -> Evaluator:

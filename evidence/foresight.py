@@ -129,6 +129,10 @@ class Foresight:
         """Tell whether a factor was learned, though it may have been forgotten since."""
         return factor_id in self._passed
 
+    def may_see(self, expression: Expression) -> bool:
+        """Tell whether a formula may be looked at: it is no code, and tells nothing of days after the window."""
+        return not expression.code and not self._thin.knows_later(expression)
+
     def learn(self, scored: Mapping[str, Scored]) -> None:
         """Take in scored formulas by id; what is known already, or was forgotten, is passed over."""
         with self._turn:

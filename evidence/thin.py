@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..factors import Engine, Expression, rank_rows
 from ..market import Panel
+from .levels import Levels
 from .windows import Window
 
 __all__ = ["Look", "Thin"]
@@ -54,8 +55,20 @@ class Thin:
     window: Window
 
     @cached_property
+    def _few(self) -> Panel:
+        return few_names(self.panel.rows(0, self.window.stop), NAMES)
+
+    @cached_property
     def _engine(self) -> Engine:
-        return Engine(few_names(self.panel.rows(0, self.window.stop), NAMES), cache_bytes=0, threads=1)
+        return Engine(self._few, cache_bytes=0, threads=1)
+
+    @cached_property
+    def _levels(self) -> Levels:
+        return Levels(self._few, self.window)
+
+    def knows_later(self, expression: Expression) -> bool:
+        """Tell whether a formula reads the level of back-adjusted prices, and so may not be looked at; see `Levels`."""
+        return bool(self._levels.objection(expression))
 
     @cached_property
     def _days(self) -> slice:

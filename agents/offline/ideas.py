@@ -111,7 +111,8 @@ def _untried(context: Context, count: int) -> list[Mechanism]:
     listed = sorted(
         shuffled, key=lambda each: (steering.turn(each, tries.get(each.id, 0)), not (told and codes_of(each.id)))
     )
-    surveys = [] if steering.wanted else [mechanism for mechanism in listed if mechanism.survey]
+    untried = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
+    surveys = [] if steering.wanted else untried
     lead = surveys[: max(1, round(SURVEYS * count))] if count else []
     return [*lead, *(mechanism for mechanism in listed if mechanism not in lead)][:count]
 

@@ -112,6 +112,12 @@ def from_a_reviewer(campaign: Lab, text: str) -> None:
     assert go(campaign, replace(campaign.desk()), resume=True)["finished"]
 
 
+def in_order(calls: list[Any]) -> list[Any]:
+    """Return calls as they were made, those that branches make at once by what they say."""
+    at_once = [call for call in calls if call[0] == "choose_drafts"]
+    return [*(call for call in calls if call[0] != "choose_drafts"), *sorted(at_once, key=str)]
+
+
 @pytest.mark.parametrize("source", [from_a_hypothesis, from_a_tool, from_a_reviewer])
 def test_a_hostile_text_leads_to_the_calls_that_a_harmless_one_leads_to(
     lab: Maker, source: Callable[[Lab, str], None]
@@ -125,7 +131,7 @@ def test_a_hostile_text_leads_to_the_calls_that_a_harmless_one_leads_to(
         assert not any(text in task.messages[0].content for task in campaign.model.tasks)
         calls.append(without(campaign.servers.calls, text))
         prompts.append([task.prompt for task in campaign.model.tasks])
-    assert calls[0] == calls[1]
+    assert in_order(calls[0]) == in_order(calls[1])
     assert prompts[0] == prompts[1]
 
 

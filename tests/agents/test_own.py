@@ -80,7 +80,7 @@ def test_seeds_are_scored_first_and_are_parents(lab: Maker) -> None:
 
 
 def test_a_seed_that_is_known_already_is_a_parent_and_never_sent(lab: Maker) -> None:
-    campaign = lab(config=SMALL.model_copy(update={"rounds": 1}), own=Own(seeds=(Seed(text=TARGET),)))
+    campaign = lab(config=SMALL.model_copy(update={"rounds": 1, "drafts": 1}), own=Own(seeds=(Seed(text=TARGET),)))
     plain = campaign.servers.score_factor
 
     def score(text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
@@ -114,7 +114,7 @@ def test_own_hypotheses_are_worked_on_before_the_agents_own(lab: Maker) -> None:
     ]
     assert [found[key].get("source") for key in sorted(found)] == ["own hypotheses"] * 3 + [None]
     asked = [json.loads(t.messages[1].content)["request"] for t in campaign.model.tasks if t.role == "idea"]
-    assert asked == [{"count": 1, "round": 2}]
+    assert asked == [{"count": 1, "round": 2, "spent": 0.0}]
 
 
 # Prompt pages.

@@ -25,7 +25,13 @@ ONE, TWO = "rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)"
 THREE = "rank(ts_argmax(volume, 12)) - rank(ts_argmin(low, 15))"
 
 TOOLS = {
-    "evaluation": {"budget": True, "score_factor": False, "submit_set": False, "submit_to_gate": False},
+    "evaluation": {
+        "budget": True,
+        "choose_drafts": True,
+        "score_factor": False,
+        "submit_set": False,
+        "submit_to_gate": False,
+    },
     "factors": {"check_factor": True, "explain_factor": True, "find_similar": True, "recall": True},
     "market": {"describe_universe": True, "preview_panel": True, "search_fields": True},
 }
