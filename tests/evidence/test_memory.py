@@ -85,5 +85,5 @@ def test_a_hypothesis_of_which_nothing_was_scored_is_told_with_its_reasons(tmp_p
     assert rows["r01/h00"]["fate"] == "nothing scored, 1 refused by types"
     assert rows["r01/h01"]["fate"] == "1 scored"
     assert {row["hypothesis"]: row["stage"] for row in facts["refusals"]} == {"r01/h00": "types", "r02/h00": "parse"}
-    assert facts["factors"][0]["followed"] is True
+    assert facts["factors"][0]["followed"] == 1
     assert facts["mechanisms"] == [{"mechanism": "control", "hypotheses": 3, "best_t": rows["r01/h01"]["best_t"]}]
