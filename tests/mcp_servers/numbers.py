@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)")
-MOST_DIGITS = 6
+MOST_DIGITS = 9
+"""A number given with more is read with nine: with six, one of a panel's thousands agrees by chance with one told."""
 Sign = tuple[int, str]
 """How many significant digits a number is given with, and the number in one spelling: `(4, "1.234e-05")`."""
 
@@ -30,13 +31,13 @@ def sign(value: float, digits: int) -> Sign:
 
 
 def signs(values: Iterable[float], fewest: int) -> set[Sign]:
-    """Return what numbers look like when they are told: as they are and in percent, from so many digits up to six."""
+    """Return what numbers look like when they are told: as they are and in percent, from so many digits up to nine."""
     both = [shown for value in values for shown in (value, 100.0 * value)]
     return {sign(value, digits) for value in both for digits in range(fewest, MOST_DIGITS + 1)}
 
 
 def told(text: str, fewest: int) -> set[Sign]:
-    """Return the numbers of a text that are given with so many digits or more; more than six are read as six."""
+    """Return the numbers of a text that are given with so many digits or more; more than nine are read as nine."""
     found = set()
     for match in NUMBER.finditer(text):
         digits = len(re.split("[eE]", match.group())[0].lstrip("-0.").replace(".", ""))

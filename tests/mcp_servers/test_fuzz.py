@@ -19,7 +19,7 @@ from alphaloom.ledger import Ledger
 from alphaloom.mcp_servers import SERVERS, build_server, open_sessions
 
 from ..evidence.lab import SMALL, Lab, market, read
-from .numbers import floats, sign, signs, told
+from .numbers import MOST_DIGITS, Sign, floats, sign, signs, told
 
 ROOT = Path(__file__).resolve().parents[2]
 FEWEST = 5
@@ -117,19 +117,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, E
 def later(evaluator: Evaluator) -> set[Any]:
     """Return what the numbers of later days look like: the panel's own, and what was seen and decided on selection."""
     panel, stop = evaluator.panel, evaluator.windows.search.stop
-    known = {
-        sign(value, digits) for digits in (5, 6) for name in panel.fields for value in finite(panel.fields[name][:stop])
-    }
+    known = {shown for name in panel.fields for shown in spelled(panel.fields[name][:stop])}
     seen = [floats(trial.outcome) for trial in evaluator.ledger.trials()]
     looked = signs((value for each in seen for value in each), FEWEST)
-    days = {
-        sign(value, digits) for digits in (5, 6) for name in panel.fields for value in finite(panel.fields[name][stop:])
-    }
+    days = {shown for name in panel.fields for shown in spelled(panel.fields[name][stop:])}
     return looked | (days - known)
 
 
-def finite(values: np.ndarray[Any, Any]) -> list[float]:
-    return [float(value) for value in values.ravel() if math.isfinite(value)]
+def spelled(values: np.ndarray[Any, Any]) -> Iterator[Sign]:
+    for value in values.ravel().tolist():
+        if math.isfinite(value):
+            yield from (sign(value, digits) for digits in range(FEWEST, MOST_DIGITS + 1))
 
 
 def half_written(ledger: Ledger, evaluator: Evaluator) -> list[str]:
@@ -194,8 +192,8 @@ def test_a_number_of_a_later_day_would_be_seen(served: tuple[Ledger, Evaluator, 
     _, evaluator, _ = served
     secrets, panel = later(evaluator), evaluator.panel
     looked = next(filter(whole, floats(evaluator.ledger.trials()[0].outcome)))
-    prices = finite(panel.fields["close"][evaluator.windows.search.stop :])
-    price = next(each for each in prices if {sign(each, 5), sign(each, 6)} <= secrets)
+    prices = panel.fields["close"][evaluator.windows.search.stop :]
+    price = next(each for each in prices[np.isfinite(prices)].tolist() if set(spelled(np.array(each))) <= secrets)
     for leak in (f"{looked!r}", f"{looked:.5g}", f"{100 * looked:.5g} %", f"{price!r}", f"it closed at {price:.5g}"):
         assert told(leak, FEWEST) & secrets, leak
     assert not told(f"{price:.3g} {evaluator.windows.search.days} 0.05", FEWEST) & secrets
