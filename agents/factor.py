@@ -41,7 +41,7 @@ async def _worthiest(desk: Desk, work: Work, drafts: list[Json]) -> list[Json]:
     """Return as many drafts as may be scored: those that earlier scores promise most of, then the rest in their order.
 
     A draft that cannot be forecast, such as Python code, or that would be refused, stands before what was not chosen: what
-    is wrong with it is worth a repair.
+    is wrong with it is worth a repair. What promises the opposite of a hypothesis that claims no direction is turned round.
     """
     if len(drafts) <= work.count:
         return drafts
@@ -50,11 +50,14 @@ async def _worthiest(desk: Desk, work: Work, drafts: list[Json]) -> list[Json]:
     memory = desk.journal.read("recall", work.round_key) or {}
     known = [work.best[0].id] if work.best else [str(row["id"]) for row in _cited(memory, hypothesis)]
     like = {"like": known[0]} if known else {}
-    asked = {"texts": [draft["text"] for draft in drafts], "hypothesis": hypothesis, "count": work.count, **like}
+    either = bool((desk.journal.read("hypothesis", work.branch) or {}).get("either_way"))
+    texts = [draft["text"] for draft in drafts]
+    asked = {"texts": texts, "hypothesis": hypothesis, "count": work.count, "either": either, **like}
     told = await box.call("evaluation.choose_drafts", asked)
     code = [place for place, draft in enumerate(drafts) if is_python(draft["text"])]
     chosen = list(dict.fromkeys([*code[:1], *told["chosen"], *range(len(drafts))]))
-    return [drafts[place] for place in chosen[: work.count]]
+    turned = {place: {**drafts[place], "text": f"-({drafts[place]['text']})"} for place in told["turned"]}
+    return [turned.get(place, drafts[place]) for place in chosen[: work.count]]
 
 
 def _names(hypothesis: Json) -> list[str]:

@@ -46,6 +46,7 @@ class Hypothesis(Record):
     regime: Words = Field(max_length=500)
     refuted_by: Words = Field(min_length=1, max_length=1_000)
     succeeds: Words = Field(default="", max_length=40)
+    either_way: bool = False
 
 
 class Ideas(Record):

@@ -20,23 +20,25 @@ SPARE = 3
 
 
 def choose_drafts(
-    evaluator: Evaluator, texts: Sequence[str], claim: Claim, count: int, like: str = ""
+    evaluator: Evaluator, texts: Sequence[str], claim: Claim, count: int, like: str = "", either: bool = False
 ) -> dict[str, Any]:
     """Return a forecast of each draft, and the places of those that are most worth scoring, best first.
 
     A draft that cannot be read, was scored before, is Python code, or would be refused is not chosen; scoring it says
     why. Nothing is recorded and no return is looked at. `like` is the id of a scored factor that drafts are to improve;
-    see `Foresight.choose`.
+    see `Foresight.choose`. With `either`, what promises the opposite of the claimed direction counts as much, and `turned`
+    holds the places of those: they agree with the claim when they are turned round.
     """
     read = [_formula(evaluator, text) for text in texts]
     places = [place for place, each in enumerate(read) if each is not None]
     formulas = [each for each in read if each is not None]
-    told, order = _learned(evaluator).foresight.choose(formulas, SPARE * count, claim.direction, like)
+    told, order = _learned(evaluator).foresight.choose(formulas, SPARE * count, 0 if either else claim.direction, like)
     forecasts: list[dict[str, Any] | None] = [None] * len(texts)
     for place, one in zip(places, told, strict=True):
         forecasts[place] = one.record()
-    fit = (places[one] for one in order if not refusal(evaluator, formulas[one], claim))
-    return {"forecasts": forecasts, "chosen": list(islice(fit, count))}
+    fit = list(islice((one for one in order if not refusal(evaluator, formulas[one], claim)), count))
+    turned = [places[one] for one in fit if told[one].beside * claim.direction < 0]
+    return {"forecasts": forecasts, "chosen": [places[one] for one in fit], "turned": turned}
 
 
 def leaders(evaluator: Evaluator, limit: int) -> list[Leader]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["APART", "Dictionary", "beside", "leading"]
+__all__ = ["APART", "DOUBT", "Dictionary", "beside", "leading"]
 
 Frame = NDArray[np.float64]
 
@@ -31,6 +31,7 @@ LEAST_LEFT = 0.3
 OWN_SHARE = 0.5
 """Share of what a factor adds that it must show alone: one that is nothing without others is their difference."""
 DOUBT = 0.03
+"""Share of a factor's variance that thin looks get wrong; it keeps near-copies from being told apart by noise."""
 PASSES = 6
 
 

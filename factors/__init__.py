@@ -15,7 +15,7 @@ from .explain import explain
 from .expression import Expression
 from .node import Node, replace, walk
 from .operators import OPERATORS
-from .parse import parse
+from .parse import express, parse
 from .render import render
 from .signature import Operator
 
@@ -62,6 +62,7 @@ __all__ = [
     "decoding_grammar",
     "draw_plants",
     "explain",
+    "express",
     "order_rows",
     "parse",
     "planted_market",

@@ -16,7 +16,7 @@ from .interval import days_read
 from .linear import BadConstant
 from .node import Node, Path, walk
 from .python import is_python, read_python
-from .render import render
+from .render import as_syntax, render
 from .syntax import DEEPEST, LONGEST, Syntax, read, too_deep
 from .types import Mismatch, judged
 
@@ -63,6 +63,22 @@ def parse(
     )
 
 
+def express(node: Node, *, fields: Collection[str] | None = None, groups: Collection[str] | None = None) -> Expression:
+    """Return the `Expression` of a tree that was built, with every check that reading its text makes.
+
+    It is what `parse` says of ``render(node)``, but that a difference inside a sum keeps its own node; several times
+    faster, since no text is read.
+
+    Raises
+    ------
+    ParseError
+        As `parse`; its place is not known.
+    """
+    known = frozenset(FIELDS if fields is None else fields)
+    builder = Builder(render(node), known, frozenset(GROUPS if groups is None else groups))
+    return _proven(builder, builder.whole(as_syntax(node)), forgiving=False)
+
+
 @functools.lru_cache(maxsize=2048)
 def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: str) -> Expression:
     if is_python(text):
@@ -70,9 +86,15 @@ def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: s
     builder = Builder(text, fields, groups)
     own = dialect == "alphaloom"
     root = _built(builder, read(text) if own else _imported(builder, dialect), dialect)
+    return _proven(builder, root, forgiving=not own)
+
+
+def _proven(builder: Builder, root: Node, *, forgiving: bool) -> Expression:
+    """Return the expression of a tree: its size, units and days are checked, and its canonical form is found."""
+    text = builder.text
     _refuse_large(root, text)
     _refuse_explosion(root, text)
-    unit = _typed(builder, root, forgiving=not own)
+    unit = _typed(builder, root, forgiving=forgiving)
     lookback = days_read(root)
     if lookback.hi > 0:
         raise ParseError(

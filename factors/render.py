@@ -9,6 +9,7 @@ from types import MappingProxyType
 from .node import Node
 from .operators import OPERATORS
 from .signature import Argument
+from .syntax import Syntax
 
 COMPARISON, EITHER, BOTH, SUM, PRODUCT, SIGNED, POWER, ATOM = range(3, 11)
 """How tightly each kind of formula binds, loosest first, as in Python."""
@@ -41,6 +42,25 @@ def render_number(value: float) -> str:
 def render_parameter(argument: Argument, value: float) -> str:
     """Return the value of a window, number or choice as it is written."""
     return argument.choices[int(value)] if argument.choices else render_number(value)
+
+
+def as_syntax(node: Node) -> Syntax:
+    """Return the syntax of a tree, its windows and numbers by name; it has no places."""
+    if node.op == "number":
+        return Syntax("number", render_number(node.value or 0.0), 0, 0)
+    if node.is_leaf:
+        return Syntax("name", node.name, 0, 0)
+    given = dict(node.params)
+    said = [
+        Syntax("keyword", argument.name, 0, 0, (_spelled(argument, given[argument.name]),))
+        for argument in OPERATORS[node.op].numbers
+        if argument.name in given
+    ]
+    return Syntax("call", node.op, 0, 0, (*map(as_syntax, node.args), *said))
+
+
+def _spelled(argument: Argument, value: float) -> Syntax:
+    return Syntax("name" if argument.choices else "number", render_parameter(argument, value), 0, 0)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -79,8 +79,7 @@ def sample(
     """
     chosen = grammar or Grammar(fields=tuple(sorted(fields)))
     for _ in range(GIVE_UP):
-        size = int(rng.integers(1, max_size + 1)) if max_size > 1 else 1
-        drawn = _Sampler(rng, chosen).panel(size)
+        drawn = sample_tree(rng, max_size=max_size, grammar=chosen)
         if drawn is None:
             continue
         try:
@@ -88,6 +87,12 @@ def sample(
         except ParseError:
             continue
     return parse(f"rank({chosen.fields[0]})", fields=chosen.fields)
+
+
+def sample_tree(rng: np.random.Generator, *, max_size: int, grammar: Grammar) -> Node | None:
+    """Draw a tree whose units agree, as `sample` does, without reading it as a formula; None where none was found."""
+    size = int(rng.integers(1, max_size + 1)) if max_size > 1 else 1
+    return _Sampler(rng, grammar).panel(size)
 
 
 @dataclass

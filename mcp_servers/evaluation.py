@@ -73,9 +73,13 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
         hypothesis: Hypothesis,
         count: Annotated[int, Field(ge=1, le=64, description="how many to choose")] = 5,
         like: Annotated[FactorId | None, Field(description="a scored factor that the drafts are to improve")] = None,
+        either: Annotated[
+            bool, Field(description="take what promises the opposite direction too, as `turned`")
+        ] = False,
     ) -> dict[str, Any]:
         """Say of formulas that were not scored what earlier scores let expect, and which are most worth an evaluation."""
-        return drafting.choose_drafts(evaluator, texts, Claim.from_record(hypothesis.model_dump()), count, like or "")
+        claim = Claim.from_record(hypothesis.model_dump())
+        return drafting.choose_drafts(evaluator, texts, claim, count, like or "", either)
 
     @server.tool(annotations=RECORDS)
     @tool

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...factors import Expression, FactorError, Node, parse, render, sample
-from ...factors.sampling import Grammar
+from ...factors import Expression, FactorError, Node, express, parse
+from ...factors.sampling import Grammar, sample_tree
 from .breeding import DIRECTED, Stock, invert, local
 from .codes import codes_of
-from .mechanism import Mechanism, by_name, draw
+from .mechanism import Mechanism, by_name, draw, mechanisms
 from .reading import Context, Json
 from .shape import CORE, FIELD_STEPS, PAIRS, RAW, WINDOWS, is_plain
 
@@ -22,15 +22,15 @@ STRONG_T = 5.0
 DIRECTED_SHARE = 0.3
 ELITE_SHARE = 0.2
 DECAY = 0.6
-BRED, FEW = 0.7, 10
+BRED, FEW = 0.9, 10
 """Share of many drafts that are changes of what was measured; the rest are fresh, and a forecast tells which are better."""
 TWICE = 0.35
 """How often an undirected change is followed by another: one step is often downhill where two are not."""
 SPOKEN_FOR = ("condition", "neutralise")
 """Changes that a critique asks for and that make more than one idea of a formula."""
 SIZES = (3, 4, 5, 6, 7, 8)
-GRAMMAR_SHARE = 0.5
-"""Share of fresh drafts that are drawn from the grammar, beside the skeletons of the hypothesis' mechanism."""
+GRAMMAR_SHARE, OPEN_GRAMMAR_SHARE = 0.5, 0.75
+"""Share of fresh drafts that are drawn from the grammar, beside the skeletons of the hypothesis' mechanism, or of all."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,11 @@ class Nest:
     ids: set[str]
     kept: list[Json] = field(default_factory=list)
 
-    def offer(self, text: str, rationale: str, intent: str) -> bool:
-        """Keep a formula if it is readable, new and about the hypothesis."""
-        expression = self.read(text)
+    def offer(self, said: str | Node, rationale: str, intent: str) -> bool:
+        """Keep a formula, a text or a tree, if it is readable, new and about the hypothesis."""
+        if isinstance(said, Node) and intent not in SPOKEN_FOR and not is_plain(said):
+            return False
+        expression = self.read(said)
         if expression is None or not self._fits(expression, intent) or not self._new(expression, intent):
             return False
         self.known.add(expression.core)
@@ -61,10 +63,13 @@ class Nest:
         self.kept.append({"text": expression.text, "rationale": rationale[:1_000], "intent": intent})
         return True
 
-    def read(self, text: str) -> Expression | None:
+    def read(self, said: str | Node) -> Expression | None:
         """Return the formula, None where it cannot be read."""
+        fields, groups = self.context.fields, self.context.groups
         try:
-            return parse(text, fields=self.context.fields, groups=self.context.groups)
+            if isinstance(said, Node):
+                return express(said, fields=fields, groups=groups)
+            return parse(said, fields=fields, groups=groups)
         except FactorError:
             return None
 
@@ -172,7 +177,7 @@ class Breeder:
         if operator != "invert":
             changed = self._turned(changed, parent)
         said = f"{operator or change.__name__} of {parent.expression.id} with t {parent.t:.1f}"
-        return self.nest.offer(render(changed), said, operator or "mutate")
+        return self.nest.offer(changed, said, operator or "mutate")
 
     def _operator(self) -> str:
         """Return an operator of the critique for a share of the formulas, the first ones more often."""
@@ -224,23 +229,41 @@ def _fill(context: Context, nest: Nest) -> None:
         nest.offer(text, said, "explore")
 
 
-def _drawn(context: Context) -> Iterator[tuple[str, str]]:
+def _drawn(context: Context) -> Iterator[tuple[str | Node, str]]:
     """Yield fresh formulas with a word on each: mostly skeletons of the mechanism, then typed random formulas."""
     mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
-    skeletons = _skeletons(context, mechanism) if mechanism is not None else iter(())
+    narrow = mechanism is not None and not mechanism.open
+    skeletons = _skeletons(context, mechanism) if mechanism is not None and narrow else _any_skeleton(context)
+    share = GRAMMAR_SHARE if narrow else OPEN_GRAMMAR_SHARE
     for _ in range(8 * TRIES + 4 * context.count):
-        drawn = None if context.rng.random() < GRAMMAR_SHARE else next(skeletons, None)
-        yield drawn or (_sampled(context), "drawn at random from the grammar")
+        drawn = None if context.rng.random() < share else next(skeletons, None)
+        tree = None if drawn else _sampled(context)
+        if drawn:
+            yield drawn
+        elif tree is not None:
+            yield tree, "drawn at random from the grammar"
     for name in context.fields:
         for window in range(2, 250):
             yield f"ts_rank({name}, {window})", "nothing else was new"
 
 
-def _sampled(context: Context) -> str:
-    """Return a formula drawn from the plain part of the grammar."""
-    names = tuple(name for name in context.fields if name in RAW) or context.fields
+def _sampled(context: Context) -> Node | None:
+    """Return a tree drawn from the plain part of the grammar, mostly of the fields that the hypothesis names."""
+    raw = tuple(name for name in context.fields if name in RAW) or context.fields
+    claimed = {str(name) for name in context.part("hypothesis").get("fields", [])}
+    names = tuple(name for name in raw if name in claimed) or raw
     plain = Grammar(names, (), WINDOWS, (*CORE, *PAIRS, *FIELD_STEPS))
-    return sample(context.rng, max_size=int(context.rng.choice(SIZES)), grammar=plain).text
+    return sample_tree(context.rng, max_size=int(context.rng.choice(SIZES)), grammar=plain)
+
+
+def _any_skeleton(context: Context) -> Iterator[tuple[str, str]]:
+    """Yield draws of the skeletons of all mechanisms."""
+    usable = [each for each in mechanisms() if each.skeletons and each.usable((*context.fields, *context.groups))]
+    while True:
+        chosen = usable[int(context.rng.integers(len(usable)))]
+        skeleton = chosen.skeletons[int(context.rng.integers(len(chosen.skeletons)))]
+        names = [name for name in chosen.fields if name in context.fields]
+        yield draw(skeleton, names, context.rng), f"a skeleton of {chosen.id}"
 
 
 def _skeletons(context: Context, mechanism: Mechanism) -> Iterator[tuple[str, str]]:

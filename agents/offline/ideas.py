@@ -9,14 +9,19 @@ from ..structure import overlap
 from .codes import codes_of
 from .mechanism import Mechanism, by_name, mechanisms
 from .reading import Context, Json
+from .shape import RAW
 from .steering import read_steering
 from .succession import propose_successors
 from .variants import variant
 
 EXPLORING = 0.1
 """Share of the evaluations that goes to fresh hypotheses alone, before anything is followed up."""
-EXPLOIT = 0.7
+EXPLOIT = 0.5
 """Share of follow-ups from then on."""
+OPEN = 0.7
+"""Share of fresh hypotheses that are open surveys: anything that orders stocks and is not on record yet."""
+FEW_FIELDS = (3, 4, 5)
+"""How many fields an open survey is about: a few, so that surveys of one round look in different places."""
 TIRED = 3
 """Follow-ups of a leader after which another that adds half as much comes first."""
 PROMISING_T = 2.5
@@ -34,7 +39,8 @@ def propose_ideas(context: Context) -> Json:
     heirs = propose_successors(context, count)
     follow = [_follow_up(context, row) for row in _worth_following(context, round(share * (count - len(heirs))))]
     follow = [*heirs, *follow]
-    fresh = [_fresh(context, mechanism) for mechanism in _untried(context, count - len(follow))]
+    fresh = _surveyed(context, count - len(follow))
+    fresh += [_fresh(context, mechanism) for mechanism in _untried(context, count - len(follow) - len(fresh))]
     steering = read_steering(context)
     said = [each for each in [*follow, *fresh] if steering.permits(each["mechanism"], each["statement"])]
     return {"hypotheses": said[:count]}
@@ -99,12 +105,27 @@ def _unlike(context: Context, one: Json, other: Json) -> bool:
     return overlap(str(one["text"]), str(other["text"]), context.fields, context.groups) < UNLIKE
 
 
+def _surveyed(context: Context, count: int) -> list[Json]:
+    """Return open surveys for their share of the fresh hypotheses, each of a few fields drawn at random."""
+    steering = read_steering(context)
+    known = [each for each in mechanisms() if each.open and steering.allows(each)]
+    names = [name for name in RAW if name in context.fields]
+    wide = [size for size in FEW_FIELDS if size <= len(names)]
+    surveys = []
+    for _ in range(round(OPEN * count) if known and wide and not steering.wanted else 0):
+        size = int(context.rng.choice(wide))
+        chosen = sorted(names[int(at)] for at in context.rng.permutation(len(names))[:size])
+        said = f"{known[0].statement} Read here from {', '.join(chosen)}."
+        surveys.append(_hypothesis(context, known[0], said, chosen))
+    return surveys
+
+
 def _untried(context: Context, count: int) -> list[Mechanism]:
     """Return mechanisms, least tried first and at random among those; the first rounds begin with surveys."""
     names = (*context.fields, *context.groups)
     tries = _tries(context)
     steering = read_steering(context)
-    pool = [mechanism for mechanism in mechanisms() if mechanism.usable(names) and steering.allows(mechanism)]
+    pool = [each for each in mechanisms() if each.usable(names) and steering.allows(each) and not each.open]
     order = context.rng.permutation(len(pool))
     shuffled = [pool[int(index)] for index in order]
     told = bool(context.part("request").get("python"))  # then what only code can say is worth an early try
@@ -134,7 +155,7 @@ def _follow_up(context: Context, row: Json) -> Json:
     )
     statement = f"{said} Follow-up of {row['id']}{_beside(context, row)}, whose order of stocks was among the strongest on record."
     hypothesis = _hypothesis(context, base, statement, list(context.fields[:MOST_FIELDS]))
-    return {**hypothesis, "direction": 1 if float(row["t"]) > 0 else -1}
+    return {**hypothesis, "direction": 1 if float(row["t"]) > 0 else -1, "either_way": True}
 
 
 def _beside(context: Context, row: Json) -> str:
@@ -162,5 +183,6 @@ def _hypothesis(context: Context, mechanism: Mechanism, statement: str, fields: 
         "horizon_days": min(max(mechanism.horizon, -(-horizon // 5)), 5 * horizon),
         "fields": fields,
         "regime": mechanism.regime,
+        "either_way": mechanism.survey,
         "refuted_by": "no formula of it reaches a t of 3 on the search window, or most show the opposite sign",
     }

@@ -32,7 +32,8 @@ SLOT = re.compile(r"\{(lag|short|mid|long|any|price|activity|shape|level|pair)(\
 class Mechanism:
     """One mechanism in words, with skeleton formulas; `needs` names fields or groups without which it is idle.
 
-    A survey claims little: it maps which building blocks order stocks by return at all.
+    A survey claims little: it maps which building blocks order stocks by return at all. An open one has no skeletons of its
+    own: its formulas are drawn from the grammar and from the skeletons of all mechanisms.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Mechanism:
     skeletons: tuple[str, ...]
     needs: tuple[str, ...] = ()
     survey: bool = False
+    open: bool = False
 
     def usable(self, names: Collection[str]) -> bool:
         """Tell whether a market with these fields and groups can express the mechanism."""

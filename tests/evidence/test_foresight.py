@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphaloom.evidence.foresight import DOUBT, Foresight, Scored
+from alphaloom.evidence.foresight import Foresight, Scored
+from alphaloom.evidence.pursuit import DOUBT
 from alphaloom.evidence.thin import Thin, few_names
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import FactorError, parse, planted_market

@@ -1,0 +1,130 @@
+"""The scored formulas that forecasts rest on, and what follows from them all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..factors import Expression
+from .pursuit import DOUBT, Dictionary, leading
+
+__all__ = ["Basis", "Scored", "lengths"]
+
+Frame = NDArray[np.float64]
+
+MOST = 1_500
+"""Scored factors that forecasts rest on: the strongest."""
+MOST_LEADERS = 16
+"""Leaders that drafts are held against."""
+KIN, MOST_KIN = 0.45, 7
+"""Absolute rank correlation with a leader from which a factor is its kin, and how many of them are told."""
+CLEAR_T = 2.0
+"""Absolute t from which RankIC over t tells how exact a mean RankIC of this panel is."""
+
+
+class Scored(NamedTuple):
+    """A formula with its mean RankIC on search and the t of it."""
+
+    expression: Expression
+    rank_ic: float
+    t: float
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What scored formulas say between them; nothing is worked out before it is asked for.
+
+    Attributes
+    ----------
+    ids, scored : sequence
+        The formulas, ``K`` of them, in the order of their ids.
+    looks : NDArray[np.float32]
+        ``[K, cells]``: their ranks.
+    products : NDArray[np.float32]
+        ``[K, K]``: of each with each.
+    """
+
+    ids: tuple[str, ...] = ()
+    scored: tuple[Scored, ...] = ()
+    looks: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    products: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+
+    def joined(self, names: Sequence[str], scored: Sequence[Scored], ranks: NDArray[np.float32]) -> Basis:
+        """Return what is known with further formulas: the strongest where there are too many, whenever they came."""
+        old = len(self.ids)
+        looks = np.vstack([self.looks, ranks]) if old else ranks
+        across = ranks @ looks.T
+        products = np.zeros((len(looks), len(looks)), np.float32)
+        products[:old, :old] = self.products
+        products[old:, :], products[:, old:] = across, across.T
+        ids, rows = (*self.ids, *names), (*self.scored, *scored)
+        order = sorted(range(len(ids)), key=lambda at: (-abs(rows[at].rank_ic), ids[at]))
+        keep = sorted(order[:MOST], key=ids.__getitem__)
+        kept = np.ascontiguousarray(products[np.ix_(keep, keep)])
+        return Basis(tuple(ids[at] for at in keep), tuple(rows[at] for at in keep), looks[keep], kept)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Return the place of each id."""
+        return {name: place for place, name in enumerate(self.ids)}
+
+    @cached_property
+    def lengths(self) -> Frame:
+        """Return the lengths of the ranks, ``[K]``."""
+        return np.sqrt(np.diag(self.products).astype(np.float64))
+
+    @cached_property
+    def rank_ic(self) -> Frame:
+        """Return the mean RankICs, ``[K]``."""
+        return np.array([one.rank_ic for one in self.scored])
+
+    @cached_property
+    def unit(self) -> float:
+        """Return the standard error of a mean RankIC on this panel: that of the median factor with a clear t."""
+        clear = [abs(one.rank_ic / one.t) for one in self.scored if abs(one.t) >= CLEAR_T]
+        return float(np.median(clear)) if clear else 1.0
+
+    @cached_property
+    def dictionary(self) -> Dictionary:
+        """Return what leaders are chosen from."""
+        size = np.array([one.expression.core.size for one in self.scored])
+        return Dictionary(self.rank_ic / self.unit, size, self.products / np.outer(self.lengths, self.lengths))
+
+    @cached_property
+    def inverse(self) -> Frame:
+        """Return the inverse covariance, ``[K, K]``."""
+        return np.asarray(np.linalg.inv(self.dictionary.alike + DOUBT * np.eye(len(self.ids))), np.float64)
+
+    @cached_property
+    def weights(self) -> Frame:
+        """Return the weights of the scored RankICs in a forecast, ``[K]``."""
+        return self.inverse @ self.rank_ic
+
+    @cached_property
+    def leading(self) -> Mapping[int, float]:
+        """Return the places of the leaders with what each adds to the others, in t."""
+        return leading(self.dictionary, MOST_LEADERS) if self.ids else {}
+
+    def across(self, ranks: NDArray[np.float32]) -> Frame:
+        """Return the rank correlations of other formulas with these, ``[M, K]``."""
+        if not self.ids or not len(ranks):
+            return np.zeros((len(ranks), len(self.ids)))
+        return np.asarray((ranks @ self.looks.T) / np.outer(lengths(ranks), self.lengths), np.float64)
+
+    def kin(self, place: int) -> tuple[str, ...]:
+        """Return the strongest formulas that are like one."""
+        alike, worth = np.abs(self.dictionary.alike[place]), np.abs(self.rank_ic)
+        near = [at for at in range(len(self.ids)) if at != place and alike[at] >= KIN]
+        near.sort(key=lambda at: (-round(float(worth[at] * alike[at]), 6), self.ids[at]))
+        return tuple(self.ids[at] for at in near[:MOST_KIN])
+
+
+def lengths(ranks: NDArray[np.float32]) -> Frame:
+    """Return the length of each row, at least 1."""
+    squares: Frame = np.einsum("ij,ij->i", ranks, ranks).astype(np.float64)
+    return np.sqrt(np.maximum(squares, 1.0))
