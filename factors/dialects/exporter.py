@@ -26,6 +26,9 @@ EDGES = frozenset({"min_periods"})
 """Keywords that only matter in the first rows and around gaps: where a dialect cannot say them, a note does."""
 
 
+MANY = 50
+"""Pieces from which a formula is read back to see whether it can be: the limit is on its nodes, which are at most four each."""
+
 EXTREMES: Mapping[str, Callable[[Iterable[float]], float]] = MappingProxyType({"max": max, "min": min})
 
 
@@ -68,7 +71,27 @@ def write_foreign(root: Node, dialect: str) -> Exported:
     """
     foreign = dialect_named(dialect)
     exporter = _Exporter(foreign)
-    return Exported(spelled(exporter.convert(root), foreign), tuple(dict.fromkeys(exporter.notes)))
+    written = exporter.convert(root)
+    text = spelled(written, foreign)
+    notes = [*exporter.notes, *_unreadable(text, dialect, _pieces(written))]
+    return Exported(text, tuple(dict.fromkeys(notes)))
+
+
+def _pieces(piece: Syntax) -> int:
+    return 1 + sum(map(_pieces, piece.args))
+
+
+def _unreadable(text: str, dialect: str, pieces: int) -> list[str]:
+    """Return a note where operators that had to be written out made a formula too large to be read back here."""
+    from ..parse import parse  # which reads dialects
+
+    if pieces < MANY:
+        return []
+    try:
+        parse(text, dialect=dialect)
+    except ParseError as refusal:
+        return [f"it is too large to be read back here: {refusal.message}"]
+    return []
 
 
 @functools.cache

@@ -118,11 +118,11 @@ class Servers:
         return {"evaluations_left": self.evaluations - len(self.scored), "trials_left": self.trials - len(self.looks)}
 
     def choose_drafts(
-        self, texts: list[str], hypothesis: dict[str, Any], count: int, like: str | None = None
+        self, texts: list[str], hypothesis: dict[str, Any], count: int, like: str | None = None, either: bool = False
     ) -> dict[str, Any]:
-        """Choose the last drafts: that the choice is taken can be seen."""
+        """Choose the last drafts, and turn the very last where that is allowed: that the choice is taken can be seen."""
         chosen = list(range(len(texts)))[::-1][:count]
-        return {"forecasts": [None] * len(texts), "chosen": chosen}
+        return {"forecasts": [None] * len(texts), "chosen": chosen, "turned": chosen[:1] if either else []}
 
     def score_factor(self, text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
         self.hypotheses.setdefault(hypothesis["id"], hypothesis)

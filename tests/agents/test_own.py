@@ -80,7 +80,7 @@ def test_seeds_are_scored_first_and_are_parents(lab: Maker) -> None:
 
 
 def test_a_seed_that_is_known_already_is_a_parent_and_never_sent(lab: Maker) -> None:
-    campaign = lab(config=SMALL.model_copy(update={"rounds": 1, "drafts": 1}), own=Own(seeds=(Seed(text=TARGET),)))
+    campaign = lab(config=SMALL.model_copy(update={"rounds": 2, "drafts": 1}), own=Own(seeds=(Seed(text=TARGET),)))
     plain = campaign.servers.score_factor
 
     def score(text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:

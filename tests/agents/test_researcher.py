@@ -72,11 +72,20 @@ def test_another_seed_gives_another_reply() -> None:
 
 def test_ideas_differ_in_mechanism_and_turn_from_what_was_tried() -> None:
     first = ask(context("idea", record=RECORD, request={"count": 6, "round": 1}))["hypotheses"]
-    assert len({idea["mechanism"] for idea in first}) == 6
+    first = [idea for idea in first if idea["mechanism"] != "survey_open"]
+    assert len({idea["mechanism"] for idea in first}) == len(first) >= 2
     tried = [{"id": f"r01/h{n:02d}", "mechanism": idea["mechanism"]} for n, idea in enumerate(first)]
     record = RECORD | {"hypotheses": tried}
     second = ask(context("idea", record=record, request={"count": 6, "round": 2}))["hypotheses"]
-    assert not {idea["mechanism"] for idea in second} & {idea["mechanism"] for idea in first}
+    assert {idea["mechanism"] for idea in second} & {idea["mechanism"] for idea in first} == set()
+
+
+def test_open_surveys_of_one_round_look_at_different_fields() -> None:
+    ideas = ask(context("idea", record=RECORD, request={"count": 12, "round": 1}))["hypotheses"]
+    surveys = [idea for idea in ideas if idea["mechanism"] == "survey_open"]
+    assert len(surveys) > 4
+    assert len({tuple(idea["fields"]) for idea in surveys}) > len(surveys) // 2
+    assert all(idea["either_way"] for idea in surveys)
 
 
 def test_the_best_on_record_is_followed_up_with_the_sign_that_it_showed() -> None:

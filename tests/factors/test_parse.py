@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.factors import OPERATORS, ParseError, parse, render, sample
+from alphaloom.factors import OPERATORS, Node, ParseError, express, parse, render, sample
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -254,3 +254,26 @@ def test_units_are_told_beside_what_cannot_be_read() -> None:
     with pytest.raises(ParseError) as caught:
         parse("ts_sdt(close, 5) + rank(close + volume)")
     assert [error.at for error in caught.value.mistakes] == [0, 32]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_a_tree_is_expressed_as_its_text_is_read(seed: int) -> None:
+    tree = sample(np.random.default_rng(seed), max_size=9).root
+    built, read_ = express(tree), parse(render(tree))
+    assert (built.id, built.core, built.lookback, built.unit, built.fields) == (
+        read_.id, read_.core, read_.lookback, read_.unit, read_.fields
+    )  # fmt: skip
+    assert built.text == render(tree)
+
+
+def test_a_tree_that_reads_later_days_or_mixes_units_is_refused() -> None:
+    close = Node("field", name="close")
+    for tree, stage in (
+        (Node("delay", (close,), (("window", -5.0),)), "causal"),
+        (Node("add", (close, Node("field", name="volume"))), "types"),
+        (Node("ts_mean", (Node("field", name="?"),), (("window", 5.0),)), "parse"),
+    ):
+        with pytest.raises(ParseError) as refused:
+            express(tree)
+        assert refused.value.stage == stage
