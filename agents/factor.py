@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from ..factors.python import is_python
+from collections.abc import Sequence
+from dataclasses import replace
+
 from . import review
 from .asking import Question, answer
 from .diversity import FACTOR
+from .drafting import MOST_DRAFTS, Drafting
 from .idea import language
 from .marks import Mark, Work, finite
 from .protocols import Desk, Json
@@ -13,7 +16,6 @@ from .schemas import Candidates
 
 TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor")
 
-MOST_DRAFTS = 512
 SHOWN_ELITE = 12
 SHOWN_TRIED = 60
 HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
@@ -30,34 +32,30 @@ async def propose(desk: Desk, work: Work) -> Json:
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
         more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
-        reply = await answer(desk, Question("factor", intent, key, Candidates, context, more))
-        proposed = await _worthiest(desk, work, reply.pop("candidates", []))
+        question = Question("factor", intent, key, Candidates, context, more)
+        reply = await answer(desk, question)
+        proposed = await _worthiest(desk, work, question, reply.pop("candidates", []))
         return {**reply, "items": [{"key": k, **c} for k, c in zip(work.attempts(), proposed, strict=False)]}
 
     return await desk.once("proposal", key, ask)
 
 
-async def _worthiest(desk: Desk, work: Work, drafts: list[Json]) -> list[Json]:
-    """Return as many drafts as may be scored: those that earlier scores promise most of, then the rest in their order.
-
-    A draft that cannot be forecast, such as Python code, or that would be refused, stands before what was not chosen: what
-    is wrong with it is worth a repair. What promises the opposite of a hypothesis that claims no direction is turned round.
-    """
-    if len(drafts) <= work.count:
-        return drafts
-    box = desk.tools.held_by("factor", TOOLS)
+async def _worthiest(desk: Desk, work: Work, question: Question, drafts: list[Json]) -> list[Json]:
+    """Return as many drafts as may be scored; see `Drafting`."""
     hypothesis = _claim(desk, work.branch)
     memory = desk.journal.read("recall", work.round_key) or {}
     known = [work.best[0].id] if work.best else [str(row["id"]) for row in _cited(memory, hypothesis)]
-    like = {"like": known[0]} if known else {}
     either = bool((desk.journal.read("hypothesis", work.branch) or {}).get("either_way"))
-    texts = [draft["text"] for draft in drafts]
-    asked = {"texts": texts, "hypothesis": hypothesis, "count": work.count, "either": either, **like}
-    told = await box.call("evaluation.choose_drafts", asked)
-    code = [place for place, draft in enumerate(drafts) if is_python(draft["text"])]
-    chosen = list(dict.fromkeys([*code[:1], *told["chosen"], *range(len(drafts))]))
-    turned = {place: {**drafts[place], "text": f"-({drafts[place]['text']})"} for place in told["turned"]}
-    return [turned.get(place, drafts[place]) for place in chosen[: work.count]]
+    drafting = Drafting(desk.tools.held_by("factor", TOOLS), hypothesis, (*known, "")[0], either)
+
+    async def again(number: int, best: Sequence[Json]) -> list[Json]:
+        shown = [{name: row[name] for name in ("text", "rank_ic", "known")} for row in best]
+        context = {**question.context, "branch": {**question.context["branch"], "drafts": shown}}
+        asked = replace(question, key=f"{question.key}/d{number}", context=context)
+        return list((await answer(desk, asked)).get("candidates", []))
+
+    times = 0 if work.refused else desk.config.redrafts
+    return await drafting.worthiest(drafts, work.count, times, again)
 
 
 def _names(hypothesis: Json) -> list[str]:

@@ -110,7 +110,7 @@ def _nest(context: Context) -> Nest:
     nest = Nest(context, claimed | set(context.groups), set(), set())
     texts = [str(text) for text in context.rows("record", "tried")]
     rows = [*context.rows("record", "elite"), *context.rows("record", "library"), *context.rows("branch", "parents")]
-    rows += [*context.rows("branch", "refused"), *context.rows("record", "cited")]
+    rows += [*context.rows("branch", "refused"), *context.rows("record", "cited"), *context.rows("branch", "drafts")]
     for text in [*texts, *(str(row.get("text", "")) for row in rows if isinstance(row, dict))]:
         expression = nest.read(text)
         if expression is not None:
@@ -120,20 +120,33 @@ def _nest(context: Context) -> Nest:
 
 
 def _parents(nest: Nest, rows: Sequence[object]) -> list[Parent]:
-    """Return the formulas of some rows, strongest first."""
+    """Return the formulas of some rows."""
     found = []
     for row in rows:
         expression = nest.read(str(row.get("text", ""))) if isinstance(row, dict) else None
         if expression is not None and not expression.code and isinstance(row, dict):
             found.append(Parent(expression, float(row.get("t") or 0.0)))
-    return sorted(found, key=lambda parent: (-abs(parent.t), parent.expression.id))
+    return found
+
+
+def _by_strength(parents: Sequence[Parent]) -> list[Parent]:
+    return sorted(parents, key=lambda parent: (-abs(parent.t), parent.expression.id))
+
+
+def _drafted(nest: Nest) -> list[Parent]:
+    """Return the drafts of this branch that are to be changed, the most promising first; their t is what they promise."""
+    rows = [row for row in nest.context.rows("branch", "drafts") if isinstance(row, dict)]
+    return _parents(nest, [{**row, "t": row.get("rank_ic")} for row in rows])
 
 
 def _climb(context: Context, nest: Nest) -> None:
     """Offer changes of the best formulas; skeletons and sampled formulas where there is nothing worth changing."""
-    own = _parents(nest, [*context.rows("branch", "parents"), *context.rows("record", "cited")])
-    elite = _parents(nest, context.rows("record", "elite"))
-    bred = _share(context, abs(own[0].t) if own else 0.0)
+    drafts = _drafted(nest)
+    cited = _parents(nest, context.rows("record", "cited"))
+    own = drafts or [*_by_strength(_parents(nest, context.rows("branch", "parents"))), *cited]
+    elite = [] if drafts or cited else _by_strength(_parents(nest, context.rows("record", "elite")))
+    best = max((abs(parent.t) for parent in own), default=0.0)
+    bred = context.count if drafts else _share(context, best)
     breeder = Breeder(context, nest, own, elite)
     for _ in range(TRIES * context.count):
         if len(nest.kept) >= bred:
