@@ -9,7 +9,7 @@ from .marks import Mark, Work, finite
 from .protocols import Desk, Json
 from .schemas import Critique
 
-TOOLS = ("evaluation.budget", "evaluation.submit_to_gate", "evaluation.submit_set")
+TOOLS = ("evaluation.budget", "evaluation.leaders", "evaluation.submit_to_gate", "evaluation.submit_set")
 
 SHOWN = 3
 NUMBERS = ("rank_ic", "t", "icir", "turnover", "net_sharpe", "coverage")

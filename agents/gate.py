@@ -57,17 +57,19 @@ def choose(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alik
     return chosen
 
 
-def members(marks: Sequence[Mark], sent: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
-    """Return the members of a set: the best of each hypothesis, unlike each other and what was sent before.
+def members(
+    leading: Sequence[Mark], marks: Sequence[Mark], sent: Sequence[Mark], limit: int, alike: Alike
+) -> list[Mark]:
+    """Return the members of a set: what leads, then the best of each hypothesis, unlike each other and what was sent before.
 
     Weights are equal, so one that is far weaker than the best would only dilute it. Python factors stand alone: a set is a
     formula.
     """
+    least = WORTH * max((abs(mark.t) for mark in marks), default=0.0)
     best: dict[str, Mark] = {}
     for mark in marks:
-        if abs(mark.t) >= WORTH * abs(marks[0].t):
-            best.setdefault(mark.branch, mark)
-    return choose(list(best.values()), sent, limit, alike)
+        best.setdefault(mark.branch, mark)
+    return choose([mark for mark in (*leading, *best.values()) if abs(mark.t) >= least], sent, limit, alike)
 
 
 async def submit(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
@@ -89,6 +91,8 @@ async def submit_set(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
 async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: Purse, key: str) -> list[Mark]:
     """Send the best to the gate and return what was sent singly; what was refused without a look frees its trial.
 
+    What leads goes before what scores most: ten of the strongest may be one effect ten times.
+
     At the close the set goes first: the levels that the stream of trials leaves fall with every look, so the strongest
     claim must be made first, and its members must not stand in the library yet.
     """
@@ -96,8 +100,11 @@ async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: 
     strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
     worthy = [mark for mark in strong if mark.t * direction(desk, mark) > 0]
     worthy = [mark for mark in worthy if not is_known(desk, mark)]
+    places = await _leading(desk, key)
+    leading = sorted((mark for mark in worthy if mark.id in places), key=lambda mark: places[mark.id])
     formulas = [mark for mark in worthy if not _is_code(desk, mark)]
-    group = members(formulas, sent, desk.config.set_size, alike) if purse.closing else []
+    group = members(leading, formulas, sent, desk.config.set_size, alike) if purse.closing else []
+    worthy = [*leading, *(mark for mark in worthy if mark.id not in places)]
     if len(group) >= 2 and purse.trials > 0:
         await submit_set(desk, group, f"{key}/set")
     now: list[Mark] = []
@@ -109,6 +116,13 @@ async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: 
         await submit(desk, chosen, f"{key}/t{turn}")
         now += chosen
     return now
+
+
+async def _leading(desk: Desk, key: str) -> dict[str, int]:
+    """Return the place of every factor that leads on search when this gate begins, by id."""
+    box = desk.tools.held_by("eval", TOOLS)
+    told = await desk.once("leaders", key, lambda: box.call("evaluation.leaders", {}))
+    return {str(leader["id"]): place for place, leader in enumerate(told["leaders"])}
 
 
 def is_known(desk: Desk, mark: Mark) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..factors import Expression
 from .pursuit import DOUBT, Dictionary, leading
 
-__all__ = ["Basis", "Scored", "lengths"]
+__all__ = ["MOST_LEADERS", "Basis", "Scored", "lengths"]
 
 Frame = NDArray[np.float64]
 

@@ -13,9 +13,11 @@ import numpy as np
 from ..factors import Expression, explain
 from ..ledger import VerdictRow
 from .alignment import Claim
+from .basis import MOST_LEADERS
 from .beside import Looks
 from .candidates import Candidates, gather
 from .computing import UNCONTAINED
+from .drafting import leaders
 from .evaluator import Evaluator
 from .gate import PAID
 from .labels import unlabelled
@@ -86,6 +88,7 @@ class Dossier:
             "windows": self._windows(),
             **entries,
             "attempts": self.attempts(),
+            "leaders": [leader.record() for leader in leaders(evaluator, MOST_LEADERS)],
             "diversity": variety(evaluator.ledger, evaluator.run),
             "evaluations": evaluator.evaluations_spent(),
             "trials": evaluator.trials_spent(),

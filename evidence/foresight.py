@@ -96,6 +96,15 @@ class Leader:
     beside: float
     kin: tuple[str, ...] = ()
 
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form, rounded as `Foreseen.record`."""
+        return {
+            "id": self.id,
+            "rank_ic": round(self.rank_ic, 5),
+            "beside": round(self.beside, 5),
+            "kin": list(self.kin),
+        }
+
 
 class Foresight:
     """Forecasts of one run, of formulas only: what Python code says is not known before it runs."""

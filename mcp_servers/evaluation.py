@@ -81,6 +81,14 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
         claim = Claim.from_record(hypothesis.model_dump())
         return drafting.choose_drafts(evaluator, texts, claim, count, like or "", either)
 
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def leaders(
+        limit: Annotated[int, Field(ge=1, le=64, description="how many at most")] = 10,
+    ) -> dict[str, Any]:
+        """Return the scored formulas that between them say what was found on search, what each adds to the others first."""
+        return {"leaders": [leader.record() for leader in drafting.leaders(evaluator, limit)]}
+
     @server.tool(annotations=RECORDS)
     @tool
     def submit_to_gate(ids: Annotated[list[FactorId], Field(min_length=1, max_length=20)], key: Key) -> dict[str, Any]:

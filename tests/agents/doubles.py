@@ -124,6 +124,10 @@ class Servers:
         chosen = list(range(len(texts)))[::-1][:count]
         return {"forecasts": [None] * len(texts), "chosen": chosen, "turned": chosen[:1] if either else []}
 
+    def leaders(self, limit: int = 10) -> dict[str, Any]:
+        """Say that nothing leads."""
+        return {"leaders": []}
+
     def score_factor(self, text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
         self.hypotheses.setdefault(hypothesis["id"], hypothesis)
         refusal = self.refuse({"text": text, "hypothesis": hypothesis, "key": key})

@@ -35,7 +35,8 @@ def test_nothing_like_what_was_sent_is_sent() -> None:
 
 def test_a_set_takes_one_factor_of_each_hypothesis_and_none_too_weak() -> None:
     weak = Mark(4.0, "fd", "r01/h02/s0/c0/a0")
-    assert members([A, B, C, weak], [], 10, never) == [A, C]
+    assert members([], [A, B, C, weak], [], 10, never) == [A, C]
+    assert members([C, B], [A, B, C, weak], [], 10, never) == [C, B, A], "what leads goes first, two of a branch too"
 
 
 def test_copies_show_in_their_years_whatever_their_sign() -> None:

@@ -14,7 +14,7 @@ from .doubles import Fuse, Servers
 HELD = {
     "idea": ("factors.recall", "market.search_fields"),
     "factor": ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor"),
-    "eval": ("evaluation.budget", "evaluation.submit_to_gate", "evaluation.submit_set"),
+    "eval": ("evaluation.budget", "evaluation.leaders", "evaluation.submit_to_gate", "evaluation.submit_set"),
 }
 
 

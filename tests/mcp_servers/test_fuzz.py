@@ -52,6 +52,7 @@ ARGUMENTS = {
     "evaluation.submit_to_gate": ("ids", "key"),
     "evaluation.submit_set": ("members", "key"),
     "evaluation.budget": (),
+    "evaluation.leaders": ("limit",),
 }
 SOUND: dict[str, st.SearchStrategy[Any]] = {
     "field": st.sampled_from(["close", "volume", "open", "cap", "returns"]),

@@ -28,6 +28,7 @@ TOOLS = {
     "evaluation": {
         "budget": True,
         "choose_drafts": True,
+        "leaders": True,
         "score_factor": False,
         "submit_set": False,
         "submit_to_gate": False,
