@@ -59,6 +59,14 @@ class AgentsConfig(BaseModel):
     memory: bool = Field(
         default=True, description="tell the agents what was tried before; false only to see what that is worth"
     )
+    archive: bool = Field(
+        default=True,
+        description="remember and show the best of every niche of mechanism, horizon and turnover; false: the strongest alone",
+    )
+    islands: int = Field(
+        default=4, ge=1, le=64,
+        description="lines of search that see each other's formulas every fourth round only; 1: all see all",
+    )  # fmt: skip
     max_likeness: float = Field(
         default=0.8, gt=0, le=1,
         description="share of words from which two hypotheses of one direction, horizon and fields are one; 1: the same words",

@@ -6,14 +6,17 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..factors.words import likeness
+from ..factors.words import likeness, mentioned, stems
 from .protocols import Json
 from .steer import Steer
 
-__all__ = ["Pile", "Sieve", "near_duplicate"]
+__all__ = ["Pile", "Sieve", "near_duplicate", "share_of"]
 
 FACTOR = re.compile(r"\bf[0-9a-f]{16}\b")
 """The id of a factor: hypotheses that follow up different formulas are different."""
+
+FEWEST = 2
+"""Branches of a round that one mechanism may always have: told twice, of other fields or days, it is still compared."""
 
 NEAR_HORIZON = 1.5
 NEAR_FIELDS = 0.8
@@ -44,6 +47,11 @@ def _cited(hypothesis: Json) -> frozenset[str]:
 def _shared(one: Iterable[str], other: Iterable[str]) -> float:
     mine, theirs = {*one}, {*other}
     return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
+
+
+def share_of(branches: int, islands: int) -> int:
+    """Return how many of a round's new mechanisms may be the same: as many as one island has branches; 0: any number."""
+    return max(FEWEST, -(-branches // islands)) if islands > 1 else 0
 
 
 @dataclass(frozen=True)
@@ -91,11 +99,17 @@ class Sieve:
 
 @dataclass
 class Pile:
-    """The hypotheses of a round as they come in, up to so many; what is refused is kept with its reason."""
+    """The hypotheses of a round as they come in, up to so many; what is refused is kept with its reason.
+
+    `share` is how many may name the same mechanism, 0 any number. It holds for fresh ideas alone: what follows up a formula
+    or succeeds one was earned by it, what a person brought or put into `focus` was asked for, and a survey, which would
+    take either direction, names no mechanism.
+    """
 
     sieve: Sieve
     known: Sequence[Json]
     most: int
+    share: int = 0
     kept: list[Json] = field(default_factory=list)
     refused: list[Json] = field(default_factory=list)
 
@@ -107,7 +121,23 @@ class Pile:
     def take(self, proposed: Sequence[Json], source: str = "") -> int:
         """Keep what the sieve lets through, marked with where it came from, and return how many were refused."""
         named = [{**each, "source": source} if source else each for each in proposed]
-        fresh, refused = self.sieve.sort(named, [*self.known, *self.kept])
-        self.kept += fresh[: self.room]
+        unlike, refused = self.sieve.sort(named, [*self.known, *self.kept])
+        for each in unlike:
+            if self._crowded(each):
+                why = f"{self.share} hypotheses of this round are about this mechanism already: name another"
+                refused.append({"mechanism": each["mechanism"], "statement": each["statement"], "why": why})
+            elif self.room > 0:
+                self.kept.append(each)
         self.refused += refused
         return len(refused)
+
+    def _crowded(self, hypothesis: Json) -> bool:
+        """Tell whether a fresh hypothesis' mechanism has its share of the round."""
+        about = stems(str(hypothesis["mechanism"]))
+        same = [each for each in self.kept if self._fresh(each) and stems(str(each["mechanism"])) == about]
+        return bool(self.share) and self._fresh(hypothesis) and len(same) >= self.share
+
+    def _fresh(self, hypothesis: Json) -> bool:
+        said = (str(hypothesis["mechanism"]), str(hypothesis["statement"]))
+        asked_for = hypothesis.get("source") or mentioned(said, self.sieve.steer.focus)
+        return not (asked_for or hypothesis.get("either_way") or hypothesis.get("succeeds") or _cited(hypothesis))

@@ -13,17 +13,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from . import critic, factor, gate, idea, review, seeding
-from .marks import Mark, Work, finite, ranked
+from .archive import Archive, placed
+from .marks import Mark, Work, ranked
 from .muster import Muster, Post
 from .protocols import Desk, Json, Place
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
 
-ELITE = 240
 BEST = 6
-PER_BRANCH = 3
-"""How many formulas the state remembers: of the whole campaign, of a branch, and of a branch in the campaign's list."""
+"""How many formulas the state remembers of a branch; the archive says how many of the campaign."""
 
 BEYOND_REPAIR = ("duplicate", "budget")
 """Refusals that no other spelling of the formula would cure."""
@@ -90,7 +89,7 @@ async def seeds_node(desk: Desk, state: State) -> State:
     """Score the next of the person's own formulas; they may be parents of any other."""
     start = state.get("seeded", 0)
     marks = await seeding.score_seeds(desk, start)
-    elite = ranked([*marked(state["elite"]), *marks], ELITE)
+    elite = Archive.of(desk.config).keep([*marked(state["elite"]), *marks])
     seeded = min(start + seeding.AT_ONCE, len(desk.own.seeds))
     desk.progress("seeds", {"scored": seeded, "of": len(desk.own.seeds)})
     return {"elite": freeze(elite), "seeded": seeded}
@@ -139,7 +138,7 @@ async def factor_node(desk: Desk, muster: Muster, work: Json) -> State:
 async def score_node(desk: Desk, state: State) -> State:
     """Score what the branches proposed, in the order of their keys."""
     quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"] or desk.ended()
-    refused: dict[str, list[str]] = {}
+    archive, found, refused = Archive.of(desk.config), marked(state["elite"]), dict[str, list[str]]()
     for branch in sorted(quota):
         key = f"{branch}/s{state['step']}/a{state['attempt']}"
         if key not in state["results"]:
@@ -147,11 +146,12 @@ async def score_node(desk: Desk, state: State) -> State:
         proposal = desk.journal.read("proposal", key) or {}
         ended = ended or proposal.get("ended", "")
         scored = [await factor.score(desk, branch, item) | {"key": item["key"]} for item in proposal.get("items", [])]
-        marks = [Mark(finite(s["sheet"].get("t")) or 0.0, s["id"], s["key"]) for s in scored if s["ok"]]
+        marks = placed(desk, branch, scored)
         quota[branch] = 0 if proposal.get("given_up") else quota[branch] - len(marks)
-        best[branch] = freeze(ranked([*marked(best.get(branch, [])), *marks], BEST))
+        strongest = ranked([*marked(best.get(branch, [])), *marks], BEST)
+        best[branch], found = freeze(strongest), [*found, *archive.found(strongest, marks)]
         refused[branch] = [s["key"] for s in scored if not s["ok"] and s.get("stage") not in BEYOND_REPAIR]
-    elite = ranked([*marked(state["elite"]), *(m for b in best for m in marked(best[b])[:PER_BRANCH])], ELITE)
+    elite = archive.keep(found)
     desk.progress(
         "scored", {"round": state["round"], "step": state["step"], "best_t": abs(elite[0].t) if elite else None}
     )
@@ -273,7 +273,7 @@ def fan_out(desk: Desk, state: State, node: str) -> list[Any]:
     """Return one piece of work per branch with evaluations left; what it sees is fixed here, before the step begins."""
     from langgraph.types import Send
 
-    pieces = []
+    pieces, archive, elite = [], Archive.of(desk.config), marked(state["elite"])
     for branch, left in sorted(state["quota"].items()):
         refused = state["refused"].get(branch, []) if node == "factor" else []
         count = min(left, len(refused) or desk.config.candidates)
@@ -284,7 +284,7 @@ def fan_out(desk: Desk, state: State, node: str) -> list[Any]:
                 "attempt": state["attempt"],
                 "count": count,
                 "best": state["best"].get(branch, []),
-                "elite": state["elite"][: factor.SHOWN_ELITE],
+                "elite": freeze(archive.show(elite, branch, factor.SHOWN_ELITE)),
                 "refused": refused[:count],
             }
             pieces.append(piece)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from . import review
 from .asking import Question, answer
-from .diversity import Pile, Sieve
+from .diversity import Pile, Sieve, share_of
 from .guest import ask_guest
 from .protocols import Desk, Json
 from .schemas import Ideas
@@ -74,7 +74,8 @@ async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str],
     memory = await recall(desk, key)
     if count <= 0:  # a round that only takes up what a person sent back
         return [], ""
-    pile = Pile(_sieve(desk, memory), _earlier(desk, round_number), count)
+    share = share_of(count, desk.config.islands)
+    pile = Pile(_sieve(desk, memory), _earlier(desk, round_number), count, share)
     pile.take(_own(desk, round_number, count), "own hypotheses")
     invited = min(desk.steer.agent_hypotheses, pile.room) if desk.own.agent else 0
     context = prompt_context(desk, memory, round_number, pile.room - invited, pile.refused)

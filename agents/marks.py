@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 
 class Mark(NamedTuple):
-    """A scored formula: the t statistic of its search RankIC, its id, and the key of the attempt that found it."""
+    """A scored formula: t of its search RankIC, its id, the key of the attempt that found it, and its place in the archive."""
 
     t: float
     id: str
     key: str
+    niche: str = ""
 
     @property
     def branch(self) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..factors import FactorError, parse
-from . import factor, idea
-from .marks import Mark, finite
+from . import archive, factor, idea
+from .marks import Mark
 from .own import Seed
 from .protocols import Desk, Json
 
@@ -20,14 +20,13 @@ async def score_seeds(desk: Desk, start: int) -> list[Mark]:
     """Score some seeds from a position on and return the marks of those that the server took."""
     memory = await idea.recall(desk, ROUND)
     spoken = idea.language(memory)
-    marks = []
+    marks: list[Mark] = []
     for place, seed in list(enumerate(desk.own.seeds))[start : start + AT_ONCE]:
         branch = f"{ROUND}/h{place:04d}"
         desk.journal.record("hypothesis", branch, _hypothesis(desk, branch, seed, spoken))
         item = {"key": f"{branch}/s0/c0/a0", "text": seed.text, "rationale": seed.statement, "intent": "explore"}
         scored = await factor.score(desk, branch, item)
-        if scored["ok"]:
-            marks.append(Mark(finite(scored["sheet"].get("t")) or 0.0, scored["id"], item["key"]))
+        marks += archive.placed(desk, branch, [{**scored, "key": item["key"]}])
     return marks
 
 

@@ -35,6 +35,8 @@ def varied(results: Mapping[str, Any]) -> str:
         return ""
     said = f"{plural(found['hypotheses'], 'hypothesis', 'hypotheses')} on {plural(found['mechanisms'], 'mechanism')}"
     said += f", as varied as {found['effective']:.1f} equally frequent ones"
+    if found.get("niches"):
+        said += f", in {plural(found['niches'], 'niche')} of mechanism, horizon and turnover"
     refused = found.get("refused", 0)
     return said + (f"; {refused} more got no branch, most because they repeated one." if refused else ".")
 

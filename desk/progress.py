@@ -17,8 +17,18 @@ if TYPE_CHECKING:
 
     from ..evidence import Progress
     from ..evidence.funnel import Best, Counts
+    from .standing import Standing
 
-__all__ = ["AGENTS", "Show", "best_line", "funnel_line", "shown_progress", "spend_line", "verdicts_line"]
+__all__ = [
+    "AGENTS",
+    "Show",
+    "best_line",
+    "funnel_line",
+    "shown_progress",
+    "spend_line",
+    "variety_line",
+    "verdicts_line",
+]
 
 EVENTS = {
     "round": "hypotheses are being thought of",
@@ -84,7 +94,7 @@ def line(progress: Progress) -> str:
         return f"{progress.phase}{said}"
     counts = progress.counts
     parts = [
-        plural(counts.hypotheses, "hypothesis tested", "hypotheses tested") + _variety(progress),
+        plural(counts.hypotheses, "hypothesis tested", "hypotheses tested") + variety_line(progress),
         funnel_line(counts, progress.evaluations_budget),
         *([f"best |t| on search {abs(progress.best.t):.1f}"] if progress.best else []),
         f"{plural(progress.trials, 'trial')}: {verdicts_line(counts)}",
@@ -112,7 +122,7 @@ def _counts(progress: Progress) -> RenderableType:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column()
     counts, total = progress.counts, max(progress.evaluations_budget, 1)
-    grid.add_row("hypotheses", f"{counts.hypotheses}{_variety(progress)}")
+    grid.add_row("hypotheses", f"{counts.hypotheses}{variety_line(progress)}")
     grid.add_row("factors", Text(funnel_line(counts, progress.evaluations_budget)))
     grid.add_row("", ProgressBar(total=total, completed=min(counts.scored, total), width=40))
     grid.add_row("best", Text(best_line(progress.best), overflow="ellipsis", no_wrap=True))
@@ -159,8 +169,11 @@ def _message(progress: Progress) -> str:
     return EVENTS.get(progress.message, progress.message)
 
 
-def _variety(progress: Progress) -> str:
-    return "" if progress.mechanisms is None else f" ({progress.mechanisms:.1f} mechanisms this round)"
+def variety_line(progress: Progress | Standing) -> str:
+    """Say how different what is searched is, in brackets; nothing before there is any."""
+    said = [] if progress.mechanisms is None else [f"{progress.mechanisms:.1f} mechanisms this round"]
+    said += [f"{plural(progress.niches, 'niche')} filled"] if progress.niches else []
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _doing(progress: Progress) -> str:

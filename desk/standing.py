@@ -46,6 +46,8 @@ class Standing:
     phase: str
     round: int
     rounds: int
+    mechanisms: float | None
+    niches: int
     counts: Counts
     budget: Mapping[str, Any]
     trials: int
@@ -76,6 +78,7 @@ class Standing:
         return cls(
             run=run.id, state=state, process=process, phase=str(said.get("phase", "")),
             round=int(said.get("round") or 0), rounds=int(settings["agents"]["rounds"]),
+            mechanisms=said.get("mechanisms"), niches=int(said.get("niches") or 0),
             counts=funnel.counts, budget={**settings["models"]["budget"], **settings["budget"]},
             trials=sum(trial.run == run.id for trial in ledger.trials()) + len(ledger.events(run.id, PAID)),
             best=funnel.best, spent=funnel.spent, elapsed_s=said.get("elapsed_s"), doing=said.get("doing") or {},

@@ -52,12 +52,12 @@ def _state(standing: Standing) -> str:
 
 
 def _lines(standing: Standing) -> list[tuple[str, str]]:
-    from .progress import AGENTS, best_line, funnel_line, verdicts_line
+    from .progress import AGENTS, best_line, funnel_line, variety_line, verdicts_line
 
     counts, budget = standing.counts, standing.budget
     lines = [
         ("round", f"{standing.round} of {standing.rounds}" if standing.round else DASH),
-        ("hypotheses", count(counts.hypotheses)),
+        ("hypotheses", count(counts.hypotheses) + variety_line(standing)),
         ("factors", funnel_line(counts, int(budget["evaluations"]))),
         ("verdicts", f"{plural(standing.trials, 'trial')} of {count(budget['trials'])}: {verdicts_line(counts)}"),
         ("best", best_line(standing.best)),

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 from .evaluator import Evaluator
 from .funnel import Best, Counts, Funnel, Spent
-from .variety import of_round
+from .variety import niches, of_round
 
 
 @dataclass(frozen=True)
 class Progress:
     """One moment of a campaign; nothing here is written to a result, and nothing comes from days after search.
 
-    `mechanisms` is the effective number of mechanisms of the round under way. `elapsed_s` counts the work of all processes
-    of the run; `remaining_s` extrapolates the evaluations. `doing` says by agent what each does, or did last.
+    `mechanisms` is the effective number of mechanisms of the round under way, `niches` how many of mechanism, horizon and
+    turnover are filled. `elapsed_s` counts the work of all processes of the run; `remaining_s` extrapolates the
+    evaluations. `doing` says by agent what each does, or did last.
     """
 
     phase: str
@@ -28,6 +29,7 @@ class Progress:
     best: Best | None = None
     doing: Mapping[str, str] = field(default_factory=dict)
     mechanisms: float | None = None
+    niches: int = 0
     message: str = ""
     elapsed_s: float = 0.0
     remaining_s: float | None = None
@@ -77,6 +79,7 @@ class Meter:
             best=funnel.best,
             doing=dict(doing or {}),
             mechanisms=of_round(evaluator.ledger, evaluator.run, at_round),
+            niches=niches(evaluator.ledger, evaluator.run),
             message=message,
             elapsed_s=self.worked_s + elapsed,
             remaining_s=self._remaining(elapsed),

@@ -11,12 +11,13 @@ from typing import Any
 from ..ledger import Ledger
 from .sheet import tidy
 
-__all__ = ["effective_number", "of_round", "own_troubles", "variety"]
+__all__ = ["effective_number", "niches", "of_round", "own_troubles", "variety"]
 
 ROUND = re.compile(r"^r(\d+)/")
 PROPOSED = "agents.hypothesis"
 REFUSED = "agents.refused_ideas"
 OWN = "agents.own_agent"
+NICHE = "agents.niche"
 MOST = 1_000
 
 
@@ -43,14 +44,19 @@ def of_round(ledger: Ledger, run: str, number: int) -> float | None:
     return effective_number(names) if names else None
 
 
+def niches(ledger: Ledger, run: str) -> int:
+    """Return how many niches of mechanism, horizon and turnover hold a scored formula, a person's seeds included."""
+    return len(ledger.events(run, NICHE))
+
+
 def variety(ledger: Ledger, run: str) -> dict[str, Any]:
     """Return how varied a run's hypotheses were, those of a person included and seeds left out.
 
     Returns
     -------
     dict
-        `hypotheses`, `mechanisms` (different ones), `effective` (their effective number), `refused` (hypotheses that got
-        no branch), and `rounds`, each with `round` and the first three.
+        `hypotheses`, `mechanisms` (different ones), `effective` (their effective number), `niches` (filled), `refused`
+        (hypotheses that got no branch), and `rounds`, each with `round` and the first three.
     """
     rounds: dict[int, list[str]] = {}
     for event in ledger.events(run, PROPOSED):
@@ -59,7 +65,8 @@ def variety(ledger: Ledger, run: str) -> dict[str, Any]:
             rounds.setdefault(int(found[1]), []).append(str(event.body["mechanism"]))
     refused = sum(len(event.body["items"]) for event in ledger.events(run, REFUSED))
     whole = _figures([name for names in rounds.values() for name in names])
-    return {**whole, "refused": refused, "rounds": [{"round": n, **_figures(rounds[n])} for n in sorted(rounds)]}
+    filled = {"niches": niches(ledger, run), "refused": refused}
+    return {**whole, **filled, "rounds": [{"round": n, **_figures(rounds[n])} for n in sorted(rounds)]}
 
 
 def own_troubles(ledger: Ledger, run: str) -> list[str]:

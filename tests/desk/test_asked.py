@@ -15,7 +15,7 @@ FULL = {
         "seed_library": {"factors": 3, "digest": "x"}, "hypotheses": 1, "agent": "mine.py:propose",
         "prompts": {"idea": {"whose": "own"}, "eval": {"whose": "shipped"}},
     },
-    "diversity": {"hypotheses": 9, "mechanisms": 4, "effective": 3.46, "refused": 2, "rounds": []},
+    "diversity": {"hypotheses": 9, "mechanisms": 4, "effective": 3.46, "niches": 7, "refused": 2, "rounds": []},
 }  # fmt: skip
 
 
@@ -25,7 +25,7 @@ def test_it_is_said_in_sentences() -> None:
         "Brought along: 3 formulas, 1 hypothesis, own pages for idea, the agent mine.py:propose."
     )
     assert varied(FULL).startswith(
-        "9 hypotheses on 4 mechanisms, as varied as 3.5 equally frequent ones; 2 more got no branch"
+        "9 hypotheses on 4 mechanisms, as varied as 3.5 equally frequent ones, in 7 niches of mechanism, horizon and turnover; 2 more got no branch"
     )
 
 

@@ -34,9 +34,10 @@ def test_it_is_told_by_round_without_seeds(tmp_path: Path) -> None:
         ledger.start_run(Run("run", {"panel": "p", "last_day": "d"}, 1, "small", clock().isoformat()))
         for key, mechanism in said.items():
             ledger.record_event("run", "agents.hypothesis", key, {"mechanism": mechanism})
+            ledger.record_event("run", "agents.niche", f"{mechanism}/week/slow", {"id": mechanism})
         ledger.record_event("run", "agents.refused_ideas", "r02", {"items": [{"mechanism": "calm"}]})
         found = variety(ledger, "run")
         assert of_round(ledger, "run", 2) == pytest.approx(1.0)
         assert of_round(ledger, "run", 3) is None
     assert [row["effective"] for row in found["rounds"]] == pytest.approx([2.0, 1.0])
-    assert (found["hypotheses"], found["mechanisms"], found["refused"]) == (4, 2, 1)
+    assert (found["hypotheses"], found["mechanisms"], found["niches"], found["refused"]) == (4, 2, 3, 1)

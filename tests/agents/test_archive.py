@@ -1,0 +1,196 @@
+"""The archive: the best of every niche is kept and shown, and islands keep to themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphaloom.agents import AgentsConfig, Steer
+from alphaloom.agents.archive import ELITE, MIGRATION, Archive, niche
+from alphaloom.agents.diversity import Pile, Sieve, share_of
+from alphaloom.agents.marks import Mark, ranked
+
+from .doubles import Lab
+
+Maker = Callable[..., Lab]
+
+CLAIM: dict[str, Any] = {"mechanism": "short_reversal", "direction": 1, "horizon_days": 5, "either_way": False}
+LIMIT = 12
+NICHES = "abcde"
+"""Niches of the drawn marks: fewer than the half of an archive's places that is not for the strongest."""
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> list[Mark]:
+    """Return marks of a few niches and branches, some of one formula found twice."""
+    rows = draw(st.lists(st.tuples(st.integers(-90, 90), st.integers(0, 30), st.integers(0, 9)), max_size=60))
+    return [
+        Mark(t / 10, f"f{formula:02d}", f"r{1 + at % 5:02d}/h{at:02d}/s0/c{place}/a0", NICHES[formula % len(NICHES)])
+        for place, (t, formula, at) in enumerate(rows)
+    ]
+
+
+def best(marks: list[Mark]) -> dict[str, Mark]:
+    """Return the best mark of each niche, the slow way."""
+    found: dict[str, Mark] = {}
+    for mark in sorted(marks, key=lambda mark: (-abs(mark.t), mark.id, mark.key)):
+        found.setdefault(mark.niche, mark)
+    return found
+
+
+@given(drawn(), st.integers(1, 4))
+def test_the_best_of_a_niche_stays_whatever_comes_and_in_whatever_order(marks: list[Mark], islands: int) -> None:
+    archive = Archive(LIMIT, islands)
+    whole = archive.keep(marks)
+    grown: list[Mark] = []
+    for mark in marks:
+        grown = archive.keep([*grown, mark])
+        assert len(grown) <= LIMIT
+    assert whole == archive.keep(reversed(marks))
+    assert {*best(marks).values()} <= {*whole}
+    assert {*best(marks).values()} <= {*grown}
+    assert whole[: LIMIT // 2] == grown[: LIMIT // 2] == ranked(marks, LIMIT // 2)
+    assert whole == ranked(whole, LIMIT)
+
+
+@given(drawn())
+def test_different_niches_are_shown_first(marks: list[Mark]) -> None:
+    shown = Archive(LIMIT).show(marks, "r01/h00", 8)
+    assert shown[: len(best(marks))] == list(best(marks).values())
+    assert len(shown) == min(8, len({mark.id for mark in marks}))
+
+
+@given(drawn())
+def test_without_niches_and_islands_it_is_the_strongest(marks: list[Mark]) -> None:
+    archive = Archive(LIMIT, islands=1, mapped=False)
+    assert archive.keep(marks) == ranked(marks, LIMIT)
+    assert archive.show(marks, "r03/h01", 5) == ranked(marks, 5)
+    assert archive.found(marks, marks) == marks[:3]
+
+
+@given(drawn(), st.integers(1, 4 * MIGRATION), st.integers(0, 9))
+def test_an_island_sees_its_own_until_the_migration(marks: list[Mark], number: int, index: int) -> None:
+    archive, branch = Archive(LIMIT, islands=3), f"r{number:02d}/h{index:02d}"
+    seeds = [Mark(1.0, "fseed", "r00/h0000/s0/c0/a0", "own")]
+    shown = archive.show([*marks, *seeds], branch, 100)
+    if number % MIGRATION:
+        assert {archive.island(mark.branch) for mark in shown if mark.id != "fseed"} <= {archive.island(branch)}
+    else:
+        assert shown == archive.show([*marks, *seeds], f"r{number:02d}/h00", 100)
+    assert "fseed" in {mark.id for mark in shown}
+
+
+def test_every_island_has_as_many_branches_as_any_other() -> None:
+    archive = Archive(islands=4)
+    for number in range(1, 9):
+        assert sorted(archive.island(f"r{number:02d}/h{index:02d}") for index in range(8)) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert len({archive.island(f"r{number:02d}/h00") for number in range(1, 5)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("days", "turnover", "cell"),
+    [
+        (5, 0.02, "short_revers/week/slow"),
+        (6, 0.1, "short_revers/month/middle"),
+        (22, 0.19, "short_revers/longer/fast"),
+        (1, None, "short_revers/week/slow"),
+    ],
+)
+def test_a_niche_is_mechanism_horizon_and_turnover(days: int, turnover: float | None, cell: str) -> None:
+    assert niche(CLAIM | {"horizon_days": days}, ["close"], turnover, 5) == cell
+    other = CLAIM | {"mechanism": "Short reversals", "horizon_days": days}
+    assert niche(other, ["volume"], turnover, 5) == cell
+
+
+def test_a_survey_is_told_apart_by_the_fields_that_are_read() -> None:
+    survey = CLAIM | {"mechanism": "survey_open", "either_way": True}
+    assert niche(survey, ["volume", "close"], 0.02, 5) == "survey_open(close+volume)/week/slow"
+    assert niche(CLAIM | {"mechanism": "反转"}, [], 0.02, 5) == "反转/week/slow"
+
+
+def kept(lab: Lab, kind: str) -> dict[str, Any]:
+    return {key: json.loads(body) for (found, key), body in lab.journal.kept.items() if found == kind}
+
+
+def test_a_campaign_fills_niches_and_islands_hold(lab: Maker) -> None:
+    config = AgentsConfig(rounds=4, hypotheses=3, candidates=3, steps=1, islands=3)
+    campaign = lab(config=config)
+    campaign.servers.evaluations = 200
+    state = campaign.run()
+    cells, archive = kept(campaign, "niche"), Archive.of(config)
+    assert {row[3] for row in state["elite"]} == {*cells}
+    assert len(cells) > 6
+    found: dict[str, set[str]] = {}
+    for key, told in kept(campaign, "score").items():
+        found.setdefault(told["id"], set()).add("/".join(key.split("/")[:2]))
+    for task in campaign.model.tasks:
+        body = json.loads(task.messages[1].content)
+        branch = body.get("hypothesis", {}).get("id", "")
+        if task.role != "factor" or branch.startswith("r04"):
+            continue
+        for row in body["record"]["elite"]:
+            assert archive.island(branch) in {archive.island(each) for each in found[row["id"]]}
+
+
+def test_settings_off_search_differently_and_as_before(lab: Maker) -> None:
+    old = AgentsConfig(rounds=2, hypotheses=3, candidates=3, steps=1, islands=1, archive=False)
+    plain = lab(config=old)
+    state = plain.run()
+    assert state["elite"] == [list(mark) for mark in ranked([Mark(*row) for row in state["elite"]], ELITE)]
+    strongest: list[str] = []
+    for task in plain.model.tasks:
+        body = json.loads(task.messages[1].content)
+        if task.role == "factor" and body["hypothesis"]["id"].startswith("r02") and body["request"]["step"] == 0:
+            strongest = [row["id"] for row in body["record"]["elite"]]
+    scored = [row for row in state["elite"] if row[2].startswith("r01")]
+    assert strongest == [row[1] for row in scored][: len(strongest)]
+    assert strongest
+
+
+FRESH: dict[str, Any] = {
+    "mechanism": "calm", "statement": "Calm stocks win.", "direction": 1, "horizon_days": 5, "fields": ["close"],
+}  # fmt: skip
+
+
+def told(count: int, **changes: Any) -> list[dict[str, Any]]:
+    """Return hypotheses of one mechanism that differ in horizon."""
+    return [FRESH | {"horizon_days": 2**each} | changes for each in range(count)]
+
+
+def test_a_mechanism_has_its_share_of_a_round() -> None:
+    assert [share_of(branches, 4) for branches in (1, 5, 8, 9, 64)] == [2, 2, 2, 3, 16]
+    assert share_of(64, 1) == 0
+    pile = Pile(Sieve(Steer(), (), 0.8), [], 5, 2)
+    assert pile.take([*told(4), FRESH | {"mechanism": "loud", "statement": "Attention pays too much."}]) == 2
+    assert [each["mechanism"] for each in pile.kept] == ["calm", "calm", "loud"]
+    assert {row["why"] for row in pile.refused} == {
+        "2 hypotheses of this round are about this mechanism already: name another"
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "focus", "source"),
+    [
+        ({"either_way": True}, (), ""),
+        ({"succeeds": "f0123456789abcdef"}, (), ""),
+        ({"statement": "Calm stocks win. Follow-up of f0123456789abcdef."}, (), ""),
+        ({}, ("calm",), ""),
+        ({}, (), "own hypotheses"),
+    ],
+)
+def test_what_was_earned_or_asked_for_is_not_limited(
+    changes: dict[str, Any], focus: tuple[str, ...], source: str
+) -> None:
+    pile = Pile(Sieve(Steer(focus=focus), (), 0.8), [], 5, 2)
+    assert pile.take(told(4, **changes), source) == 0
+    assert len(pile.kept) == 4
+
+
+def test_without_islands_nothing_is_limited() -> None:
+    pile = Pile(Sieve(Steer(), (), 0.8), [], 5, share_of(5, 1))
+    assert pile.take(told(4)) == 0
