@@ -364,7 +364,8 @@ async def run_graph(desk: Desk, checkpoints: Place, thread_id: str, resume: bool
         if started is None:
             await saver.adelete_thread(thread_id)
             await compiled.ainvoke(START_STATE, config, interrupt_after="*", durability="sync")
-        # One super-step at a time: between two of them everything is on the disk, so there a run may halt.
-        while (stands := await compiled.aget_state(config)).next and not desk.halted():
+        # One super-step at a time: between two of them everything is on the disk, so there a run may halt. Tasks are asked
+        # for, not `next`, which leaves out what has returned: killed before its checkpoint, a step has nothing else left.
+        while (stands := await compiled.aget_state(config)).tasks and not desk.halted():
             await compiled.ainvoke(None, config, interrupt_after="*", durability="sync")
         return cast("State", stands.values)

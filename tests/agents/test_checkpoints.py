@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from alphaloom.agents import run_graph
+from alphaloom.agents import checkpoints, run_graph
 from alphaloom.agents.checkpoints import LastCheckpoint, opened
 
-from .doubles import Lab
+from .doubles import Crash, Lab
 
 CONFIG: Any = {"configurable": {"thread_id": "run", "checkpoint_ns": ""}}
 
@@ -100,6 +100,35 @@ def test_a_search_that_failed_within_can_be_resumed_at_once(lab: Callable[..., L
             asyncio.run(interrupted(storm, after))
     assert storm.run(resume=True) == state
     assert storm.journal.kept == calm.journal.kept
+
+
+class Dying(LastCheckpoint):
+    """Checkpoints of a process that is killed before it keeps its second one: what nodes returned is kept already."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
+        self.left = 1
+
+    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise Crash("between what a step returned and its checkpoint")
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
+def test_a_kill_between_what_a_step_returned_and_its_checkpoint_ends_nothing(
+    lab: Callable[..., Lab], calm: tuple[Lab, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storm, state, kills = lab(), {}, 0
+    monkeypatch.setattr(checkpoints, "LastCheckpoint", Dying)
+    while not state:
+        try:
+            state = storm.run(resume=True)
+        except Crash:
+            kills += 1
+    assert state == calm[1]
+    assert storm.journal.kept == calm[0].journal.kept
+    assert kills > 10
 
 
 def test_checkpoints_are_closed_when_what_is_inside_fails(tmp_path: Path) -> None:
