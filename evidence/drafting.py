@@ -37,7 +37,7 @@ def choose_drafts(
     for place, one in zip(places, told, strict=True):
         forecasts[place] = one.record()
     fit = list(islice((one for one in order if not refusal(evaluator, formulas[one], claim)), count))
-    turned = [places[one] for one in fit if told[one].beside * claim.direction < 0]
+    turned = [places[one] for one in fit if told[one].rank_ic * claim.direction < 0]
     return {"forecasts": forecasts, "chosen": [places[one] for one in fit], "turned": turned}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from threading import RLock
 from typing import Any
 
@@ -37,6 +38,8 @@ FIRST = 1e3
 """Added to the worth of what is to come first, more than any t."""
 COPY = 0.95
 """Absolute rank correlation with a scored factor from which a draft is a copy of it."""
+NEWS = 0.7
+"""Absolute rank correlation with every scored factor below which a draft is news."""
 TWIN = 0.9
 """Absolute rank correlation of two drafts of which only one is chosen."""
 NEAR = 0.3
@@ -145,8 +148,10 @@ class Foresight:
     ) -> tuple[list[Foreseen], list[int]]:
         """Return what is expected of drafts, and the places of the `count` that are most worth scoring, best first.
 
-        A draft is worth what it promises beside the leaders. It promises what is expected of it over the square root of how
-        much of it is known: what all of it would show, were the rest like the part that earlier scores tell of.
+        A draft promises what is expected of it over the square root of how much of it is known: what all of it would show,
+        were the rest like the part that earlier scores tell of. Every other choice goes by what is promised beside the
+        leaders, and every other by what is promised at all, of drafts that are news: leaders that are blends explain away
+        the very formulas that they are blends of, until one of those is scored.
 
         Parameters
         ----------
@@ -170,15 +175,19 @@ class Foresight:
             basis, across = self._basis, self._basis.across(ranks)
             own = basis.places.get(like, -1)
             promised = self._promised(told, across, own)
-            sign = direction * promised if direction else np.abs(promised)
             share = np.array([one.known for one in told])
-            size = np.array([each.core.size for each in expressions])
-            worth = sign / np.sqrt(share + LEAST_KNOWN) + EAGER * np.sqrt(1.0 - share) - NODE_T * size
+            price = NODE_T * np.array([each.core.size for each in expressions]) - EAGER * np.sqrt(1.0 - share)
             fits = np.array([not one.thin and abs(one.rank_correlation) < COPY for one in told], bool)
             if own >= 0:
-                worth += np.where(fits & (np.abs(across[:, own]) >= NEAR), FIRST, 0.0)
+                price -= np.where(fits & (np.abs(across[:, own]) >= NEAR), FIRST, 0.0)
+            plain = np.array([one.rank_ic for one in told]) / basis.unit
+            news = np.array([abs(one.rank_correlation) < NEWS for one in told], bool)
+            orders = [
+                _order(_in(direction, adds) / np.sqrt(share + LEAST_KNOWN) - price, fits & also)
+                for adds, also in ((promised, True), (plain, news))
+            ]
             told = [replace(one, beside=float(adds * basis.unit)) for one, adds in zip(told, promised, strict=True)]
-            return told, _unlike(np.round(worth, 4), fits, ranks, count)
+            return told, _unlike(orders, ranks, count)
 
     def _promised(self, told: Sequence[Foreseen], across: Frame, own: int) -> Frame:
         """Return the t that drafts promise beside the leaders that are unlike the one at place `own`; -1: beside all."""
@@ -228,14 +237,24 @@ class Foresight:
         return sorted(found, key=lambda one: (-abs(one.beside), one.id))[:limit]
 
 
-def _unlike(worth: Frame, fits: NDArray[np.bool_], ranks: NDArray[np.float32], count: int) -> list[int]:
-    """Return the most worthy places whose ranks are not alike; ties go to the first."""
+def _in(direction: int, promised: Frame) -> Frame:
+    return direction * promised if direction else np.abs(promised)
+
+
+def _order(worth: Frame, fits: NDArray[np.bool_]) -> list[int]:
+    """Return the places that fit, the most worthy first; ties go to the first."""
+    return [int(place) for place in np.argsort(-np.round(worth, 4), kind="stable") if fits[place]]
+
+
+def _unlike(orders: Sequence[Sequence[int]], ranks: NDArray[np.float32], count: int) -> list[int]:
+    """Return places whose ranks are not alike, taken from the orders in turn."""
     chosen: list[int] = []
     norms = lengths(ranks)
-    for place in np.argsort(-worth, kind="stable"):
+    turns = [each for pair in zip_longest(*orders) for each in pair if each is not None]
+    for place in dict.fromkeys(turns):
         if len(chosen) >= count:
             break
         alike = np.abs(ranks[chosen] @ ranks[place]) / (norms[chosen] * norms[place]) if chosen else np.zeros(0)
-        if fits[place] and not (alike >= TWIN).any():
-            chosen.append(int(place))
+        if not (alike >= TWIN).any():
+            chosen.append(place)
     return chosen

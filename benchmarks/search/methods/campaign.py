@@ -22,8 +22,15 @@ from .method import Allowance, Answer, Factor, preferred
 __all__ = ["ABLATIONS", "NAME", "Alphaloom"]
 
 NAME = "Alphaloom, offline"
-ROUNDS = "agents.rounds=200"
-"""More than any budget of evaluations lasts: the campaign ends when they are spent."""
+SEARCH = (
+    "agents.rounds=400",
+    "agents.hypotheses=8",
+    "agents.candidates=2",
+    "agents.steps=0",
+    "agents.drafts=16",
+    "agents.redrafts=2",
+)
+"""Many short rounds, so that every forecast rests on all that was scored, and more of them than any budget lasts."""
 ABLATIONS = {
     "without memory": ("agents.memory=false",),
     "without directed operators": ("agents.directed=false",),
@@ -54,19 +61,21 @@ class Alphaloom:
         return digest([code(), list(self.overrides)])[:12]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
-        """Run a campaign to its end; its factors are all that it scored, in the order of what each adds on search days."""
+        """Run a campaign to its end; its factors are what leads, then the rest in the order of what each adds on search days."""
         settings = self._settings(allowance.evaluations, seed).on(handed(ground.whole))
         workspace = Path(tempfile.mkdtemp(prefix="alphaloom-campaign-"))
         try:
             record = Campaign(settings, workspace, clock=_never).run().record
             scored = scored_in(workspace)
+            led = [scored[leader["id"]] for leader in record["leaders"] if leader["id"] in scored]
         finally:
             shutil.rmtree(workspace, ignore_errors=True)
         more = {"trials": record["trials"], "accepted": [_accepted(entry) for entry in record["accepted"]]}
-        return Answer(tuple(preferred(ground, scored)), record["evaluations"], more=more)
+        rest = preferred(ground, list(scored.values()))
+        return Answer((*led, *(each for each in rest if each not in led)), record["evaluations"], more=more)
 
     def _settings(self, evaluations: int, seed: int) -> Settings:
-        asked = (f"seed={seed}", f"budget.evaluations={evaluations}", "budget.trials=10", ROUNDS, *self.overrides)
+        asked = (f"seed={seed}", f"budget.evaluations={evaluations}", "budget.trials=10", *SEARCH, *self.overrides)
         return read_settings(None, Settings, asked)
 
 
@@ -83,12 +92,12 @@ def handed(panel: Panel) -> MarketSettings:
     return Handed()
 
 
-def scored_in(workspace: Path) -> list[Factor]:
-    """Return every formula that the campaign of a workspace scored on search days, sets left out."""
+def scored_in(workspace: Path) -> dict[str, Factor]:
+    """Return by id every formula that the campaign of a workspace scored on search days, sets left out."""
     with Ledger.open(workspace, clock=_never) as ledger:
         rows: Sequence[Any] = ledger.evaluations(ledger.runs()[-1].id)
     formulas = [row for row in rows if not row.hypothesis.startswith("set") and not parse(row.text).code]
-    return [Factor(row.text, float(row.sheet["t"] or 0.0)) for row in formulas]
+    return {row.factor_id: Factor(row.text, float(row.sheet["t"] or 0.0)) for row in formulas}
 
 
 def _accepted(entry: dict[str, Any]) -> dict[str, Any]:
