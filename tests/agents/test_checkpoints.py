@@ -119,7 +119,8 @@ class Dying(LastCheckpoint):
 def test_a_kill_between_what_a_step_returned_and_its_checkpoint_ends_nothing(
     lab: Callable[..., Lab], calm: tuple[Lab, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storm, state, kills = lab(), {}, 0
+    storm, kills = lab(), 0
+    state: dict[str, Any] = {}
     monkeypatch.setattr(checkpoints, "LastCheckpoint", Dying)
     while not state:
         try:
