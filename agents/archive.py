@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from ..factors import FactorError, parse
+from ..factors.types import FIELD_UNITS
 from ..factors.words import stems
 from . import idea
 from .config import AgentsConfig
@@ -20,13 +21,14 @@ from .marks import Mark, finite, ranked
 from .protocols import Desk, Json
 from .review import number_of
 
-__all__ = ["Archive", "niche", "placed"]
+__all__ = ["Archive", "niche", "placed", "ranked_all", "recalled"]
 
-ELITE = 240
-"""Marks that an archive holds."""
+STRONGEST = 240
+"""Places for the strongest, whatever their niche: the gate chooses among them."""
 
-STRONGEST = 2
-"""One in so many places is for the strongest, whatever their niche: the gate chooses among them."""
+DIFFERENT = 120
+"""Further places, for the best of niches: two long campaigns of the offline researcher filled some 160, a dozen or two of
+them among the strongest."""
 
 PER_BRANCH = 3
 """A branch's best that are remembered, whatever their niche."""
@@ -48,22 +50,23 @@ class Archive:
 
     Attributes
     ----------
-    limit
-        Marks that are kept.
+    strongest, different
+        How many of the strongest are kept, and how many further marks for the sake of their niches.
     islands
         How many lines of search are kept apart; 1: none.
     mapped
         Whether niches count; otherwise the strongest are kept and shown.
     """
 
-    limit: int = ELITE
+    strongest: int = STRONGEST
+    different: int = DIFFERENT
     islands: int = 1
     mapped: bool = True
 
     @classmethod
     def of(cls, config: AgentsConfig) -> Self:
         """Return the archive that a campaign asks for."""
-        return cls(ELITE, config.islands, config.archive)
+        return cls(STRONGEST, DIFFERENT, config.islands, config.archive)
 
     def found(self, best: Sequence[Mark], fresh: Iterable[Mark]) -> list[Mark]:
         """Return what a branch adds: its best so far, and the best of each niche among its newest formulas."""
@@ -72,15 +75,15 @@ class Archive:
     def keep(self, marks: Iterable[Mark]) -> list[Mark]:
         """Return what is kept, the strongest first.
 
-        Half of the places are for the strongest. The others are for the best of every niche, then for the best that each
-        island has in it, then for the next strongest. Which of two was found first makes no difference.
+        Beside the strongest these are the best of every niche, then the best that each island has in it, then the next
+        strongest, while there is room. Which of two was found first makes no difference.
         """
         ordered = ranked_all(marks)
         if not self.mapped:
-            return ordered[: self.limit]
+            return ordered[: self.strongest]
         own = _first(ordered, lambda mark: (mark.niche, self.island(mark.branch)))
-        wanted = [*ordered[: self.limit // STRONGEST], *_first(ordered, _niche), *own, *ordered]
-        return ranked(list(dict.fromkeys(wanted))[: self.limit], self.limit)
+        wanted = dict.fromkeys([*ordered[: self.strongest], *_first(ordered, _niche), *own, *ordered])
+        return ranked_all(list(wanted)[: self.strongest + self.different])
 
     def show(self, marks: Iterable[Mark], branch: str, count: int) -> list[Mark]:
         """Return up to `count` marks for the agents of one branch: the best of different niches, then the next strongest."""
@@ -108,9 +111,9 @@ def niche(hypothesis: Json, reads: Iterable[str], turnover: float | None, sleeve
     ----------
     hypothesis
         What the formula is to test. Mechanisms are compared by their stems. One that would take either direction is a
-        survey and names no cause: there the fields stand beside it, since they tell its effects apart.
+        survey and names no cause: there the kinds of fields stand beside it, since they tell its effects apart.
     reads
-        Fields and groups of the formula; used for surveys alone.
+        Fields of the formula; used for surveys alone. Prices count as one: most effects on one are effects on all.
     turnover
         Of the search sheet: one-way, a day, over gross; None counts as slow, like a book that never trades.
     sleeves
@@ -119,7 +122,8 @@ def niche(hypothesis: Json, reads: Iterable[str], turnover: float | None, sleeve
     """
     said = str(hypothesis.get("mechanism", ""))
     cause = "_".join(stems(said)) or said.casefold()
-    read = f"({'+'.join(sorted(reads))})" if hypothesis.get("either_way") else ""
+    kinds = {FIELD_UNITS[name].name if name in FIELD_UNITS else name for name in reads}
+    read = f"({'+'.join(sorted(kinds))})" if hypothesis.get("either_way") else ""
     days, replaced = int(hypothesis.get("horizon_days", WEEK)), (turnover or 0.0) * sleeves
     horizon = "week" if days <= WEEK else "month" if days <= MONTH else "longer"
     pace = "slow" if replaced < SLOW else "middle" if replaced <= FAST else "fast"
@@ -127,7 +131,7 @@ def niche(hypothesis: Json, reads: Iterable[str], turnover: float | None, sleeve
 
 
 def placed(desk: Desk, branch: str, scored: Iterable[Json]) -> list[Mark]:
-    """Return the marks of a branch's scored formulas, each in its niche; who fills one first is kept in the journal."""
+    """Return the marks of a branch's scored formulas, each in its niche; the journal keeps each, and who fills a niche first."""
     hypothesis = desk.journal.read("hypothesis", branch) or {}
     spoken = idea.language(desk.journal.read("recall", branch.split("/")[0]) or {})
     marks = []
@@ -136,8 +140,15 @@ def placed(desk: Desk, branch: str, scored: Iterable[Json]) -> list[Mark]:
             reads = _reads(told["text"], spoken) if hypothesis.get("either_way") else frozenset()
             cell = niche(hypothesis, reads, finite(told["sheet"].get("turnover")), desk.horizon_days)
             desk.journal.record("niche", cell, {"id": told["id"], "key": told["key"]})
-            marks.append(Mark(finite(told["sheet"].get("t")) or 0.0, told["id"], told["key"], cell))
+            mark = Mark(finite(told["sheet"].get("t")) or 0.0, told["id"], told["key"], cell)
+            desk.journal.record("mark", mark.id, mark._asdict())
+            marks.append(mark)
     return marks
+
+
+def recalled(desk: Desk, ids: Iterable[str]) -> list[Mark]:
+    """Return the marks of some formulas, also of those that the archive let go."""
+    return [Mark(**kept) for name in ids if (kept := desk.journal.read("mark", name))]
 
 
 def ranked_all(marks: Iterable[Mark]) -> list[Mark]:
@@ -163,8 +174,9 @@ def _round(branch: str) -> int:
 
 
 def _reads(text: str, spoken: Json) -> frozenset[str]:
-    """Return the fields and groups that a formula reads; nothing of what is no formula."""
+    """Return the fields that a formula reads; nothing of what is no formula."""
     try:
-        return frozenset(parse(text, fields=tuple(spoken["fields"]), groups=tuple(spoken["groups"])).fields)
+        found = parse(text, fields=tuple(spoken["fields"]), groups=tuple(spoken["groups"])).fields
+        return frozenset(found) & frozenset(spoken["fields"])
     except FactorError:
         return frozenset()

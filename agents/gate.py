@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..factors.python import is_python
+from .archive import ranked_all, recalled
 from .critic import TOOLS
 from .idea import language
 from .marks import Mark, finite
@@ -91,16 +92,17 @@ async def submit_set(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
 async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: Purse, key: str) -> list[Mark]:
     """Send the best to the gate and return what was sent singly; what was refused without a look frees its trial.
 
-    What leads goes before what scores most: ten of the strongest may be one effect ten times.
+    What leads goes before what scores most: ten of the strongest may be one effect ten times. It is sent although it may
+    be too weak to be remembered among them.
 
     At the close the set goes first: the levels that the stream of trials leaves fall with every look, so the strongest
     claim must be made first, and its members must not stand in the library yet.
     """
-    alike = likeness(desk)
+    alike, places, known = likeness(desk), await _leading(desk, key), {mark.id for mark in marks}
+    marks = ranked_all([*marks, *recalled(desk, (name for name in places if name not in known))])
     strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
     worthy = [mark for mark in strong if mark.t * direction(desk, mark) > 0]
     worthy = [mark for mark in worthy if not is_known(desk, mark)]
-    places = await _leading(desk, key)
     leading = sorted((mark for mark in worthy if mark.id in places), key=lambda mark: places[mark.id])
     formulas = [mark for mark in worthy if not _is_code(desk, mark)]
     group = members(leading, formulas, sent, desk.config.set_size, alike) if purse.closing else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.agents import AgentsConfig, Steer
-from alphaloom.agents.archive import ELITE, MIGRATION, Archive, niche
+from alphaloom.agents import AgentsConfig, Steer, gate
+from alphaloom.agents.archive import DIFFERENT, MIGRATION, STRONGEST, Archive, niche, placed
 from alphaloom.agents.diversity import Pile, Sieve, share_of
 from alphaloom.agents.marks import Mark, ranked
 
@@ -20,9 +21,9 @@ from .doubles import Lab
 Maker = Callable[..., Lab]
 
 CLAIM: dict[str, Any] = {"mechanism": "short_reversal", "direction": 1, "horizon_days": 5, "either_way": False}
-LIMIT = 12
+STRONG, MORE = 6, 5
 NICHES = "abcde"
-"""Niches of the drawn marks: fewer than the half of an archive's places that is not for the strongest."""
+"""Niches of the drawn marks: as many as a small archive has places for the sake of niches."""
 
 
 @st.composite
@@ -45,37 +46,37 @@ def best(marks: list[Mark]) -> dict[str, Mark]:
 
 @given(drawn(), st.integers(1, 4))
 def test_the_best_of_a_niche_stays_whatever_comes_and_in_whatever_order(marks: list[Mark], islands: int) -> None:
-    archive = Archive(LIMIT, islands)
+    archive = Archive(STRONG, MORE, islands)
     whole = archive.keep(marks)
     grown: list[Mark] = []
     for mark in marks:
         grown = archive.keep([*grown, mark])
-        assert len(grown) <= LIMIT
+        assert len(grown) <= STRONG + MORE
     assert whole == archive.keep(reversed(marks))
     assert {*best(marks).values()} <= {*whole}
     assert {*best(marks).values()} <= {*grown}
-    assert whole[: LIMIT // 2] == grown[: LIMIT // 2] == ranked(marks, LIMIT // 2)
-    assert whole == ranked(whole, LIMIT)
+    assert whole[:STRONG] == grown[:STRONG] == ranked(marks, STRONG)
+    assert whole == ranked(whole, STRONG + MORE)
 
 
 @given(drawn())
 def test_different_niches_are_shown_first(marks: list[Mark]) -> None:
-    shown = Archive(LIMIT).show(marks, "r01/h00", 8)
+    shown = Archive().show(marks, "r01/h00", 8)
     assert shown[: len(best(marks))] == list(best(marks).values())
     assert len(shown) == min(8, len({mark.id for mark in marks}))
 
 
 @given(drawn())
 def test_without_niches_and_islands_it_is_the_strongest(marks: list[Mark]) -> None:
-    archive = Archive(LIMIT, islands=1, mapped=False)
-    assert archive.keep(marks) == ranked(marks, LIMIT)
+    archive = Archive(STRONG, MORE, islands=1, mapped=False)
+    assert archive.keep(marks) == ranked(marks, STRONG)
     assert archive.show(marks, "r03/h01", 5) == ranked(marks, 5)
     assert archive.found(marks, marks) == marks[:3]
 
 
 @given(drawn(), st.integers(1, 4 * MIGRATION), st.integers(0, 9))
 def test_an_island_sees_its_own_until_the_migration(marks: list[Mark], number: int, index: int) -> None:
-    archive, branch = Archive(LIMIT, islands=3), f"r{number:02d}/h{index:02d}"
+    archive, branch = Archive(islands=3), f"r{number:02d}/h{index:02d}"
     seeds = [Mark(1.0, "fseed", "r00/h0000/s0/c0/a0", "own")]
     shown = archive.show([*marks, *seeds], branch, 100)
     if number % MIGRATION:
@@ -107,9 +108,10 @@ def test_a_niche_is_mechanism_horizon_and_turnover(days: int, turnover: float | 
     assert niche(other, ["volume"], turnover, 5) == cell
 
 
-def test_a_survey_is_told_apart_by_the_fields_that_are_read() -> None:
+def test_a_survey_is_told_apart_by_the_kinds_of_fields_that_are_read() -> None:
     survey = CLAIM | {"mechanism": "survey_open", "either_way": True}
-    assert niche(survey, ["volume", "close"], 0.02, 5) == "survey_open(close+volume)/week/slow"
+    assert niche(survey, ["volume", "close", "high"], 0.02, 5) == "survey_open(price+volume)/week/slow"
+    assert niche(survey, ["sentiment"], 0.02, 5) == "survey_open(sentiment)/week/slow"
     assert niche(CLAIM | {"mechanism": "反转"}, [], 0.02, 5) == "反转/week/slow"
 
 
@@ -141,7 +143,7 @@ def test_settings_off_search_differently_and_as_before(lab: Maker) -> None:
     old = AgentsConfig(rounds=2, hypotheses=3, candidates=3, steps=1, islands=1, archive=False)
     plain = lab(config=old)
     state = plain.run()
-    assert state["elite"] == [list(mark) for mark in ranked([Mark(*row) for row in state["elite"]], ELITE)]
+    assert state["elite"] == [list(mark) for mark in ranked([Mark(*row) for row in state["elite"]], STRONGEST)]
     strongest: list[str] = []
     for task in plain.model.tasks:
         body = json.loads(task.messages[1].content)
@@ -150,6 +152,25 @@ def test_settings_off_search_differently_and_as_before(lab: Maker) -> None:
     scored = [row for row in state["elite"] if row[2].startswith("r01")]
     assert strongest == [row[1] for row in scored][: len(strongest)]
     assert strongest
+
+
+def test_what_leads_is_sent_although_the_archive_let_it_go(lab: Maker) -> None:
+    campaign = lab()
+    desk = campaign.desk()
+    branch, text = "r01/h00", "rank(close)"
+    desk.journal.record("hypothesis", branch, CLAIM | {"statement": "Losers rise.", "fields": ["close"]})
+    desk.journal.record("recall", "r01", campaign.servers.recall(1))
+    scored = campaign.servers.score_factor(text, {"id": branch, **CLAIM}, "key") | {"key": f"{branch}/s0/c0/a0"}
+    scored["sheet"]["t"] = 4.0
+    desk.journal.record("score", scored["key"], scored)
+    (mark,) = placed(desk, branch, [scored])
+    campaign.servers.leaders = lambda limit=10: {"leaders": [{"id": mark.id}]}  # type: ignore[method-assign]
+    assert asyncio.run(gate.spend(desk, [], [], gate.Purse(2, 0, 3.0, False), "r01/gate")) == [mark]
+
+
+def test_an_archive_is_bounded() -> None:
+    marks = [Mark(9.0 - at / 1e3, f"f{at}", "r01/h00/s0/c0/a0", f"cell {at % 700}") for at in range(2_000)]
+    assert len(Archive().keep(marks)) == STRONGEST + DIFFERENT
 
 
 FRESH: dict[str, Any] = {
