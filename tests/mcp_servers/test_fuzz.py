@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from alphaloom.evidence import Budget, Evaluator
 from alphaloom.ledger import Ledger
+from alphaloom.market import Panel
 from alphaloom.mcp_servers import SERVERS, build_server, open_sessions
 
 from ..evidence.lab import SMALL, Lab, market, read
@@ -117,12 +119,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, E
 
 def later(evaluator: Evaluator) -> set[Any]:
     """Return what the numbers of later days look like: the panel's own, and what was seen and decided on selection."""
-    panel, stop = evaluator.panel, evaluator.windows.search.stop
-    known = {shown for name in panel.fields for shown in spelled(panel.fields[name][:stop])}
     seen = [floats(trial.outcome) for trial in evaluator.ledger.trials()]
-    looked = signs((value for each in seen for value in each), FEWEST)
-    days = {shown for name in panel.fields for shown in spelled(panel.fields[name][stop:])}
-    return looked | (days - known)
+    return signs((value for each in seen for value in each), FEWEST) | later_days(
+        evaluator.panel, evaluator.windows.search.stop
+    )
+
+
+@cache
+def later_days(panel: Panel, stop: int) -> set[Any]:
+    """Return what the panel's numbers from a row on look like, less what they look like before; a panel never changes."""
+    known = {shown for name in panel.fields for shown in spelled(panel.fields[name][:stop])}
+    return {shown for name in panel.fields for shown in spelled(panel.fields[name][stop:])} - known
 
 
 def spelled(values: np.ndarray[Any, Any]) -> Iterator[Sign]:
