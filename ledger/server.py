@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'alphaloom[postgres]'"
 PATIENCE_SECONDS = 60.0
 """How long a campaign waits for a server that went away before it ends; it can be resumed then."""
+SILENCE_SECONDS = 60.0
+"""How long a statement may go unanswered before the server counts as gone: twice as long as one waits for a lock."""
 LONGEST_PAUSE = 1.0
 OLDEST = 14
 SCHEMA = "alphaloom"
@@ -40,6 +42,7 @@ class Server:
 
     address: str
     patience_s: float = PATIENCE_SECONDS
+    silence_s: float = SILENCE_SECONDS
     name: str = field(default_factory=lambda: f"alphaloom {os.getpid()}@{socket.gethostname()[:24]} #{next(_OPENED)}")
     """What the server knows this process by."""
 
@@ -66,8 +69,10 @@ class Server:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _connected(self) -> psycopg.Connection[Any]:
-        psycopg = driver()
-        connection = psycopg.connect(self.address, autocommit=True, application_name=self.name, **_LINK)
+        from .silence import Watched
+
+        connection = Watched.connect(self.address, autocommit=True, application_name=self.name, **_LINK)
+        connection.silence_s = self.silence_s
         try:
             connection.execute(_SESSION, prepare=False)
         except BaseException:

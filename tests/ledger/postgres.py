@@ -6,11 +6,13 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -77,6 +79,23 @@ class Cluster:
     def restart(self) -> None:
         """Stop without a word to anybody, as after a crash, and start again."""
         self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "-w", "restart")
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop every process of the server where it stands: connections stay open, and nothing is answered."""
+        everyone = [pid for (pid,) in self.ask(self.address("postgres"), "SELECT pid FROM pg_stat_activity")]
+        everyone.insert(0, int((self.data / "postmaster.pid").read_text().split()[0]))
+        self.signal(everyone, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal(everyone, signal.SIGCONT)
+
+    @staticmethod
+    def signal(processes: list[int], number: signal.Signals) -> None:
+        for process in processes:
+            with suppress(ProcessLookupError):  # the one that told of the others
+                os.kill(process, number)
 
     def address(self, name: str) -> str:
         return f"postgresql://loom@/{name}?host={self.folder}&port={self.port}"

@@ -267,6 +267,44 @@ def test_a_server_that_stays_away_ends_the_work_after_a_stated_time(cluster: Clu
         served.rows("SELECT 1")
 
 
+def test_a_server_that_freezes_ends_the_work_after_a_stated_time(cluster: Cluster) -> None:
+    served = PostgresDatabase(Server(cluster.database(), patience_s=0.5, silence_s=0.5))
+    with cluster.frozen(), pytest.raises(ServerError, match="no PostgreSQL server answers at") as caught:
+        served.rows("SELECT 1")
+    assert caught.value.exit_code == 3
+    assert "alphaloom resume latest" in caught.value.hint
+    assert served.rows("SELECT 1") == [(1,)]
+    served.close()
+
+
+def test_a_server_that_freezes_for_a_while_costs_no_record_and_no_lock(cluster: Cluster) -> None:
+    served = PostgresDatabase(Server(cluster.database(), silence_s=0.3))
+    add = lambda session: session.execute("INSERT INTO formats VALUES (2) ON CONFLICT DO NOTHING").rowcount
+    with served.held("run one"):
+        over = threading.Event()
+
+        def freeze() -> None:
+            with cluster.frozen():
+                started.set()
+                over.wait(1.0)
+
+        started = threading.Event()
+        freezing = threading.Thread(target=freeze)
+        freezing.start()
+        started.wait(10)
+        served.write(add)
+        freezing.join()
+        assert str(served.holder("run one")).startswith(f"{os.getpid()}@")
+    assert served.rows("SELECT count(*) FROM formats WHERE version = 2") == [(1,)]
+    served.close()
+
+
+def test_a_slow_statement_is_not_taken_for_silence_before_its_time(cluster: Cluster) -> None:
+    served = PostgresDatabase(Server(cluster.database(), silence_s=5.0))
+    assert served.rows("SELECT 1 FROM pg_sleep(0.4)") == [(1,)]
+    served.close()
+
+
 def test_threads_share_one_ledger_through_a_restart(cluster: Cluster, tmp_path: Path) -> None:
     with opened(tmp_path, cluster.database()) as ledger:
 
