@@ -67,6 +67,10 @@ class AgentsConfig(BaseModel):
         default=4, ge=1, le=64,
         description="lines of search that see each other's formulas every fourth round only; 1: all see all",
     )  # fmt: skip
+    directed: bool = Field(
+        default=True,
+        description="change formulas as their weaknesses ask for; false only to see what that is worth",
+    )
     max_likeness: float = Field(
         default=0.8, gt=0, le=1,
         description="share of words from which two hypotheses of one direction, horizon and fields are one; 1: the same words",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import review
+from . import operators, review
 from .asking import Question, answer
 from .factor import HYPOTHESIS
 from .marks import Mark, Work, finite
@@ -43,12 +43,14 @@ def measured(desk: Desk, mark: Mark) -> Json:
 
 def _context(desk: Desk, work: Work) -> Json:
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
-    reviews = review.shown(desk, review.number_of(work.round_key))
+    number = review.number_of(work.round_key)
+    learnt = operators.told(desk, number)
+    record = review.shown(desk, number) | ({"operators": learnt} if learnt else {})
     return {
         "task": "critique",
         "market": {"horizon_days": desk.horizon_days},
         "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS},
         "factors": [measured(desk, mark) for mark in work.best[:SHOWN]],
-        **({"record": reviews} if reviews else {}),
+        **({"record": record} if record else {}),
         "request": {"step": work.step, "remaining": desk.config.steps - work.step},
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from . import review
+from . import operators, review
 from .asking import Question, answer
 from .diversity import FACTOR
 from .drafting import MOST_DRAFTS, Drafting
@@ -22,7 +22,7 @@ HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fiel
 
 
 async def propose(desk: Desk, work: Work) -> Json:
-    """Return the formulas proposed for one branch and step, kept in the journal: items of key, text and intent."""
+    """Return the formulas proposed for one branch and step, kept in the journal: items of key, text, intent and descent."""
     key = work.key
 
     async def ask() -> Json:
@@ -35,7 +35,8 @@ async def propose(desk: Desk, work: Work) -> Json:
         question = Question("factor", intent, key, Candidates, context, more)
         reply = await answer(desk, question)
         proposed = await _worthiest(desk, work, question, reply.pop("candidates", []))
-        return {**reply, "items": [{"key": k, **c} for k, c in zip(work.attempts(), proposed, strict=False)]}
+        items = [operators.descent(candidate, _shown(work, context)) for candidate in proposed]
+        return {**reply, "items": [{"key": k, **c} for k, c in zip(work.attempts(), items, strict=False)]}
 
     return await desk.once("proposal", key, ask)
 
@@ -49,7 +50,8 @@ async def _worthiest(desk: Desk, work: Work, question: Question, drafts: list[Js
     drafting = Drafting(desk.tools.held_by("factor", TOOLS), hypothesis, (*known, "")[0], either)
 
     async def again(number: int, best: Sequence[Json]) -> list[Json]:
-        shown = [{name: row[name] for name in ("text", "rank_ic", "known")} for row in best]
+        told = ("text", "rank_ic", "known", "intent", "parent")
+        shown = [{name: row[name] for name in told if row.get(name) != ""} for row in best]
         context = {**question.context, "branch": {**question.context["branch"], "drafts": shown}}
         asked = replace(question, key=f"{question.key}/d{number}", context=context)
         return list((await answer(desk, asked)).get("candidates", []))
@@ -83,7 +85,8 @@ async def score(desk: Desk, branch: str, item: Json) -> Json:
         reply = await box.call("evaluation.score_factor", arguments)
         # Whether it was new may differ after a restart; nothing may depend on it.
         answered = {name: value for name, value in reply.items() if name != "new"}
-        return {"text": item["text"], "intent": item["intent"], **answered, "branch": branch}
+        meant: Json = {name: item[name] for name in ("text", "intent", "parent", "parent_t", "where") if name in item}
+        return {**meant, **answered, "branch": branch}
 
     return await desk.once("score", item["key"], call)
 
@@ -106,6 +109,7 @@ def _context(desk: Desk, work: Work) -> Json:
     memory = desk.journal.read("recall", work.round_key) or {}
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
     past = memory if desk.config.memory else {}
+    learnt = operators.told(desk, review.number_of(work.round_key))
     return {
         "task": "repair" if work.refused else "factor",
         "language": language(memory),
@@ -117,6 +121,7 @@ def _context(desk: Desk, work: Work) -> Json:
             "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
             "cited": _cited(past, hypothesis),
             "tried": _tried(desk, past, hypothesis, work),
+            **({"operators": learnt} if learnt else {}),
             **review.shown(desk, review.number_of(work.round_key)),
         },
         "branch": {
@@ -124,8 +129,20 @@ def _context(desk: Desk, work: Work) -> Json:
             "critique": _critique(desk, work),
             "refused": [_refusal(desk, key) for key in work.refused],
         },
-        "request": {"count": _wanted(desk, work), "step": work.step} | ({"python": True} if desk.config.python else {}),
+        "request": {"count": _wanted(desk, work), "step": work.step, **_rules(desk)},
     }
+
+
+def _rules(desk: Desk) -> Json:
+    """Return what a request says beside how many: that code is taken, that no directed change is wanted."""
+    return ({"python": True} if desk.config.python else {}) | ({} if desk.config.directed else {"directed": False})
+
+
+def _shown(work: Work, context: Json) -> list[Json]:
+    """Return the formulas that a prompt showed as possible parents, their t with all its digits."""
+    exact = {mark.id: mark.t for mark in (*work.best, *work.elite)}
+    rows = [*context["branch"]["parents"], *context["record"]["elite"], *context["record"]["cited"]]
+    return [{**row, "t": exact.get(row["id"], row["t"])} for row in rows]
 
 
 def _wanted(desk: Desk, work: Work) -> int:
@@ -152,7 +169,8 @@ def _critique(desk: Desk, work: Work) -> Json | None:
     if work.step == 0:
         return None
     kept = desk.journal.read("critique", f"{work.branch}/s{work.step - 1}") or {}
-    return {name: kept[name] for name in ("weaknesses", "advice") if name in kept}
+    heard = ("weaknesses", "advice") if desk.config.directed else ("weaknesses",)
+    return {name: kept[name] for name in heard if name in kept}
 
 
 def _tried(desk: Desk, memory: Json, hypothesis: Json, work: Work) -> list[str]:

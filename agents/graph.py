@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from . import critic, factor, gate, idea, review, seeding
+from . import critic, factor, gate, idea, operators, review, seeding
 from .archive import Archive, placed
 from .marks import Mark, Work, ranked
 from .muster import Muster, Post
@@ -185,7 +185,8 @@ async def turn_node(desk: Desk, state: State) -> State:
 
 
 async def gate_node(desk: Desk, state: State) -> State:
-    """Send the round's best to the gate; at the close also the set."""
+    """Keep what changes did, and send the round's best to the gate; at the close also the set."""
+    operators.keep(desk, state["round"])
     key = f"r{state['round']:02d}/gate"
     left = await gate.budget(desk, key)
     sent, ended = marked(state["sent"]), state["ended"] or hypotheses_ended(desk, state)

@@ -9,8 +9,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from ..factors.words import visible
 
 Operator = Literal[
-    "smooth", "neutralise", "shorten", "lengthen", "condition", "swap_field", "combine", "invert", "simplify"
+    "smooth", "neutralise", "shorten", "lengthen", "retime", "condition", "swap_field", "combine", "invert", "simplify"
 ]
+"""Directed changes: what a critique may ask for, and what a formula's intent may say that it is."""
+UNDIRECTED = ("nudge_window", "swap_field", "swap_operator", "wrap", "hoist", "graft", "attach")
+"""Changes that nobody asks for; an intent says `mutate: ` before them."""
 
 
 def _told(text: str) -> str:
@@ -56,11 +59,12 @@ class Ideas(Record):
 
 
 class Candidate(Record):
-    """One formula, or the code of a Python factor, and what it is meant to do."""
+    """One formula, or the code of a Python factor, what it is meant to do, and the id of the factor that it changes."""
 
     text: Source = Field(min_length=1, max_length=8_000)
     rationale: Words = Field(max_length=1_000)
     intent: Words = Field(max_length=80)
+    parent: Words = Field(default="", max_length=40)
 
 
 class Candidates(Record):
@@ -94,6 +98,6 @@ class Critique(Record):
     """The Eval agent's reply."""
 
     weaknesses: list[Weakness] = Field(max_length=20)
-    advice: list[Advice] = Field(max_length=9)
+    advice: list[Advice] = Field(max_length=10)
     keep: bool
     alignment: Opinion | None = None

@@ -113,9 +113,29 @@ def _ideas(key: str, body: Body) -> Told | None:
 def _proposal(key: str, body: Body) -> Told:
     items = body.get("items", [])
     lines = [f"{plural(len(items), 'formula')} for {key.split('/s')[0]}"]
-    lines += [f"{item['intent']}: {in_one_line(item['text'])}" for item in items]
+    lines += [f"{item['intent']}{_of_parent(item)}: {in_one_line(item['text'])}" for item in items]
     lines += [str(body[name]) for name in ("failed", "ended") if body.get(name)]
     return "factor", "formulas", lines
+
+
+def _of_parent(body: Body) -> str:
+    """Say which factor a formula is a change of, with the parent's own figures; nothing where it is of none."""
+    if "parent" not in body:
+        return ""
+    weak = "" if body.get("where", "none") == "none" else f", {body['where']}"
+    return f" of {body['parent']} (t {number(body.get('parent_t'), 2, sign=True)}{weak})"
+
+
+def _operators(key: str, body: Body) -> Told | None:
+    from ..agents.operators import pooled
+
+    rows = sorted(pooled(body.get("rows", [])), key=lambda row: (-row["tried"], row["operator"]))
+    lines = [f"what changes did until the end of {key}: children better than their parent in |t|, and the mean gain"]
+    lines += [
+        f"{row['operator']}: {row['better']} of {row['tried']}, {number(row['gained'] / row['tried'], 2, sign=True)}"
+        for row in rows
+    ]
+    return ("eval", "changes", lines) if rows else None
 
 
 def _score(key: str, body: Body) -> Told:
@@ -126,10 +146,11 @@ def _score(key: str, body: Body) -> Told:
     sheet = body.get("sheet", {})
     figures = f"t {number(sheet.get('t'), 2, sign=True)}, RankIC {number(sheet.get('rank_ic'), 4, sign=True)}"
     weak = ", ".join(str(each["code"]) for each in body.get("weaknesses", []))
+    made = [f"{body.get('intent')}{_of_parent(body)}"] if "parent" in body else []
     return (
         "eval",
         "scored",
-        [f"scored {body.get('id')}: {figures} on search: {text}", *([f"weak: {weak}"] if weak else [])],
+        [f"scored {body.get('id')}: {figures} on search: {text}", *made, *([f"weak: {weak}"] if weak else [])],
     )
 
 
@@ -177,6 +198,7 @@ EVENTS: Mapping[str, Callable[[str, Any], Told | None]] = {
     "agents.score": _score,
     "agents.critique": _critique,
     "agents.failure": _failure,
+    "agents.operators": _operators,
     "set": _set,
     "case": _case,
     "review": _review,

@@ -10,6 +10,7 @@ from typing import Any
 from . import beside, closing, combining, unproven
 from .asked import asked, varied
 from .cards import Card, Reason, card, deciding
+from .changed import changed
 from .code import in_one_line
 from .figures import DASH, chance, count, generic, ids, money, number, percent, plural
 from .plots import Span, Stage, funnel, timeline
@@ -51,6 +52,7 @@ class Page:
     funnel: str
     refused: Facts
     reused: str
+    changed: Sequence[Sequence[str]]
     power: str
     power_facts: Facts
     others: beside.Rules | None
@@ -92,6 +94,7 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
         funnel=_funnel(results),
         refused=_refused(results),
         reused=unproven.reused(results),
+        changed=changed(results),
         power=str((results.get("power") or {}).get("sentence") or ""),
         power_facts=_power(results.get("power") or {}),
         others=beside.rules(results),

@@ -16,6 +16,7 @@ from .alignment import Claim
 from .basis import MOST_LEADERS
 from .beside import Looks
 from .candidates import Candidates, gather
+from .changes import changes
 from .computing import UNCONTAINED
 from .drafting import leaders
 from .evaluator import Evaluator
@@ -90,6 +91,7 @@ class Dossier:
             "attempts": self.attempts(),
             "leaders": [leader.record() for leader in leaders(evaluator, MOST_LEADERS)],
             "diversity": variety(evaluator.ledger, evaluator.run),
+            "operators": changes(evaluator.ledger, evaluator.run),
             "evaluations": evaluator.evaluations_spent(),
             "trials": evaluator.trials_spent(),
             "prior_trials": len(looks.trials) - len(own) + looks.declared,

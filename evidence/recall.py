@@ -81,12 +81,15 @@ def _leader(
     cited: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return a leader's figures, with what it adds to the others and the formulas that are like it."""
-    kin = [
-        {"id": name, "text": evaluator.read(evaluator.rows[name].text).shown, "t": evaluator.rows.lines[name].t}
-        for name in leader.kin
-    ]
+    kin = [_kin(evaluator, name) for name in leader.kin]
     told = _factor(evaluator, leader.id, claims[leader.id], words, cited)
     return {**told, "beside": round(leader.beside, 5), "kin": kin}
+
+
+def _kin(evaluator: Evaluator, name: str) -> dict[str, Any]:
+    row = evaluator.rows[name]
+    weak = [weakness["code"] for weakness in row.sheet["weaknesses"]]
+    return {"id": name, "text": evaluator.read(row.text).shown, "t": evaluator.rows.lines[name].t, "weaknesses": weak}
 
 
 def _best(claims: Mapping[str, Claim], ranked: Sequence[str]) -> dict[str, str]:

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...factors import Node, parse, replace, walk
+from ..operators import MUTATED
 from .mechanism import ACTIVITY, PRICES
 from .shape import CORE, PAIRS
 
 LADDER = (2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
+LAGS, STRETCHES = (1, 2, 3, 5, 10, 20), (0.25, 0.5, 2.0, 4.0)
+"""Days by which a formula is told later, and factors that take all its windows to another horizon."""
 SMOOTHERS = ("ts_mean", "decay_linear", "ema")
 ACROSS = ("rank", "zscore", "demean")
 Path = tuple[int, ...]
@@ -182,6 +185,20 @@ def neutralise(node: Node, stock: Stock, rng: np.random.Generator) -> Node | Non
     return Node(pick(rng, ("sub", "add", "mul")), ranks)
 
 
+def retime(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Let the formula, or a part of it, speak some days later, or stretch all its windows alike to another horizon."""
+    if rng.random() < 0.5:
+        path, part = _place(node, rng, lambda part: part.op not in ("number", "group")) or ((), node)
+        return replace(node, path, Node("delay", (part,), (("window", float(rng.choice(LAGS))),)))
+    windowed = [(path, part) for path, part in walk(node) if part.window > 0]
+    factor = float(rng.choice(STRETCHES))
+    for path, _ in windowed:
+        part = dict(walk(node))[path]
+        window = min(max(round(factor * part.window), LADDER[0]), LADDER[-1])
+        node = replace(node, path, part.with_params(window=float(window)))
+    return node if windowed else None
+
+
 def condition(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
     """Weigh the formula by how active its mechanism is."""
     texts = ("ts_zscore(volume, 20)", "ts_std(returns, 20)", "ts_mean(high / low, 10)", "ts_rank(volume, 60)")
@@ -220,6 +237,7 @@ DIRECTED: dict[str, Change] = {
     "neutralise": neutralise,
     "shorten": shorten,
     "lengthen": lengthen,
+    "retime": retime,
     "condition": condition,
     "swap_field": swap_field,
     "combine": combine,
@@ -228,8 +246,7 @@ DIRECTED: dict[str, Change] = {
 }
 """The change that each operator of a critique asks for."""
 
-
-def local(rng: np.random.Generator) -> Change:
-    """Return an undirected change."""
-    weights = np.array([weight for _, weight in LOCAL])
-    return LOCAL[int(rng.choice(len(LOCAL), p=weights / weights.sum()))][0]
+WEIGHTS = {MUTATED + change.__name__: weight for change, weight in LOCAL}
+"""The weights of undirected changes, by what an intent says of them."""
+CHANGES: dict[str, Change] = {**DIRECTED, **{MUTATED + change.__name__: change for change, _ in LOCAL}}
+"""All changes, by what an intent says of them."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from ...factors import Expression, FactorError, Node, express, parse
 from ...factors.sampling import Grammar, sample_tree
-from .breeding import DIRECTED, Stock, invert, local
+from ..operators import MUTATED, NONE
+from .bandit import Bandit
+from .breeding import CHANGES, DIRECTED, WEIGHTS, Stock, invert
 from .codes import codes_of
 from .mechanism import Mechanism, by_name, draw, mechanisms
 from .reading import Context, Json
+from .review import CURES
 from .shape import CORE, FIELD_STEPS, PAIRS, RAW, WINDOWS, is_plain
 
 TRIES = 60
@@ -26,6 +30,7 @@ BRED, FEW = 0.9, 10
 """Share of many drafts that are changes of what was measured; the rest are fresh, and a forecast tells which are better."""
 TWICE = 0.35
 """How often an undirected change is followed by another: one step is often downhill where two are not."""
+LONGEST_INTENT = 80
 SPOKEN_FOR = ("condition", "neutralise")
 """Changes that a critique asks for and that make more than one idea of a formula."""
 SIZES = (3, 4, 5, 6, 7, 8)
@@ -35,10 +40,23 @@ GRAMMAR_SHARE, OPEN_GRAMMAR_SHARE = 0.5, 0.75
 
 @dataclass(frozen=True)
 class Parent:
-    """A measured formula to start from."""
+    """A formula to start from: a measured one, or a draft, whose own parent and change so far are then its children's too."""
 
     expression: Expression
     t: float
+    weaknesses: tuple[str, ...] = ()
+    scored: str = ""
+    done: str = ""
+
+    def intent(self, change: str) -> str:
+        """Return what a child by one more change is said to be: of a draft, all changes since what was scored."""
+        whole = f"{self.done} + {change.removeprefix(MUTATED)}" if self.scored and self.done else change
+        return whole[:LONGEST_INTENT]
+
+    @property
+    def where(self) -> str:
+        """Return its first weakness, as the table of operators names it."""
+        return next(iter(self.weaknesses), NONE)
 
 
 @dataclass
@@ -51,7 +69,7 @@ class Nest:
     ids: set[str]
     kept: list[Json] = field(default_factory=list)
 
-    def offer(self, said: str | Node, rationale: str, intent: str) -> bool:
+    def offer(self, said: str | Node, rationale: str, intent: str, parent: str = "") -> bool:
         """Keep a formula, a text or a tree, if it is readable, new and about the hypothesis."""
         if isinstance(said, Node) and intent not in SPOKEN_FOR and not is_plain(said):
             return False
@@ -60,7 +78,8 @@ class Nest:
             return False
         self.known.add(expression.core)
         self.ids.add(expression.id)
-        self.kept.append({"text": expression.text, "rationale": rationale[:1_000], "intent": intent})
+        made = {"text": expression.text, "rationale": rationale[:1_000], "intent": intent}
+        self.kept.append({**made, "parent": parent} if parent else made)
         return True
 
     def read(self, said: str | Node) -> Expression | None:
@@ -125,7 +144,9 @@ def _parents(nest: Nest, rows: Sequence[object]) -> list[Parent]:
     for row in rows:
         expression = nest.read(str(row.get("text", ""))) if isinstance(row, dict) else None
         if expression is not None and not expression.code and isinstance(row, dict):
-            found.append(Parent(expression, float(row.get("t") or 0.0)))
+            weak = tuple(str(code) for code in row.get("weaknesses") or [])
+            scored, done = str(row.get("parent", expression.id)), str(row.get("intent", ""))
+            found.append(Parent(expression, float(row.get("t") or 0.0), weak, scored, done))
     return found
 
 
@@ -136,7 +157,7 @@ def _by_strength(parents: Sequence[Parent]) -> list[Parent]:
 def _drafted(nest: Nest) -> list[Parent]:
     """Return the drafts of this branch that are to be changed, the most promising first; their t is what they promise."""
     rows = [row for row in nest.context.rows("branch", "drafts") if isinstance(row, dict)]
-    return _parents(nest, [{**row, "t": row.get("rank_ic")} for row in rows])
+    return _parents(nest, [{"parent": "", **row, "t": row.get("rank_ic")} for row in rows])
 
 
 def _climb(context: Context, nest: Nest) -> None:
@@ -180,26 +201,37 @@ class Breeder:
         if not pool:
             return False
         parent = pool[_geometric(rng, len(pool))]
-        operator = self._operator()
-        change = DIRECTED[operator] if operator else local(rng)
-        changed = change(parent.expression.root, self._stock(), rng)
-        if changed is not None and not operator and rng.random() < TWICE:
-            changed = local(rng)(changed, self._stock(), rng)
+        intent = self._bandit.choose({**WEIGHTS, **self._asked_for(parent)}, parent.where, rng)
+        changed = CHANGES[intent](parent.expression.root, self._stock(), rng)
+        if changed is not None and intent not in DIRECTED and rng.random() < TWICE:
+            again = self._bandit.choose(WEIGHTS, parent.where, rng)
+            changed = CHANGES[again](changed, self._stock(), rng)
+            intent = f"{intent} + {again.removeprefix(MUTATED)}"
         if changed is None:
             return False
-        if operator != "invert":
+        if intent != "invert":
             changed = self._turned(changed, parent)
-        said = f"{operator or change.__name__} of {parent.expression.id} with t {parent.t:.1f}"
-        return self.nest.offer(changed, said, operator or "mutate")
+        said = f"{intent.removeprefix(MUTATED)} of {parent.expression.id} with t {parent.t:.1f}"
+        return self.nest.offer(changed, said, parent.intent(intent), parent.scored)
 
-    def _operator(self) -> str:
-        """Return an operator of the critique for a share of the formulas, the first ones more often."""
-        rng = self.context.rng
+    @cached_property
+    def _bandit(self) -> Bandit:
+        return Bandit.taught(self.context.rows("record", "operators"))
+
+    def _asked_for(self, parent: Parent) -> dict[str, float]:
+        """Return weights of directed changes: what the critique asks for, else what cures the parent's weaknesses.
+
+        All together weigh a fixed share beside the undirected ones, the first more than those after it.
+        """
+        if self.context.part("request").get("directed") is False:
+            return {}
         critique = self.context.part("branch").get("critique") or {}
         advised = [a["operator"] for a in critique.get("advice", []) if a.get("operator") in DIRECTED]
-        if not advised or rng.random() >= DIRECTED_SHARE:
-            return ""
-        return str(advised[_geometric(rng, len(advised))])
+        cures = [operator for code in parent.weaknesses for operator in CURES.get(code, ())]
+        names = list(dict.fromkeys(advised or cures))
+        falling = DECAY ** np.arange(len(names))
+        whole = sum(WEIGHTS.values()) * DIRECTED_SHARE / (1.0 - DIRECTED_SHARE)
+        return {name: float(whole * each / falling.sum()) for name, each in zip(names, falling, strict=True)}
 
     def _stock(self) -> Stock:
         fields = [name for name in self.context.fields if name in self.nest.claimed] or list(self.context.fields)

@@ -9,15 +9,15 @@ from .reading import Context, Json
 CURES = {
     "turnover": ("smooth", "lengthen"),
     "costs": ("smooth", "lengthen"),
-    "decay": ("shorten",),
+    "decay": ("shorten", "retime"),
     "one_year": ("condition", "combine"),
     "exposure": ("neutralise", "swap_field"),
     "redundant": ("swap_field", "neutralise"),
     "coverage": ("shorten",),
     "weak": ("swap_field", "combine"),
     "wrong_sign": ("invert",),
-    "slow": ("lengthen", "smooth"),
-    "fast": ("shorten",),
+    "slow": ("lengthen", "smooth", "retime"),
+    "fast": ("shorten", "retime"),
     "large": ("simplify",),
 }
 MOST = 4
