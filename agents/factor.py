@@ -51,7 +51,7 @@ async def _worthiest(desk: Desk, work: Work, question: Question, drafts: list[Js
 
     async def again(number: int, best: Sequence[Json]) -> list[Json]:
         told = ("text", "rank_ic", "known", "intent", "parent")
-        shown = [{name: row[name] for name in told if row.get(name) != ""} for row in best]
+        shown = [{name: row[name] for name in told if row.get(name, "") != ""} for row in best]
         context = {**question.context, "branch": {**question.context["branch"], "drafts": shown}}
         asked = replace(question, key=f"{question.key}/d{number}", context=context)
         return list((await answer(desk, asked)).get("candidates", []))

@@ -155,3 +155,15 @@ def test_without_directed_changes_none_is_made_and_no_advice_is_told(tmp_path: P
     advised = factor_context([row("ts_mean(returns, 20)", 4.0)], critique={"advice": [{"operator": "smooth"}]})
     assert "smooth" in intents(advised | {"request": {"count": 8, "step": 1}})
     assert "smooth" not in intents(advised | {"request": {"count": 8, "step": 1, "directed": False}})
+
+
+def test_a_change_of_a_draft_keeps_what_the_draft_changed() -> None:
+    body = factor_context([], request={"count": 6, "step": 0})
+    draft = {"text": "ts_mean(returns, 20)", "rank_ic": 0.02, "known": 0.5, "intent": "smooth", "parent": "f1"}
+    told = [each for seed in range(5) for each in ask(body | {"branch": {"drafts": [draft]}}, seed)["candidates"]]
+    changed = [each for each in told if each["intent"] != "explore"]
+    assert changed
+    assert {each["parent"] for each in changed} == {"f1"}
+    assert {operator_of(each["intent"]) for each in changed} == {"smooth"}
+    fresh = {name: draft[name] for name in ("text", "rank_ic", "known")}
+    assert all("parent" not in each for each in ask(body | {"branch": {"drafts": [fresh]}})["candidates"])

@@ -45,6 +45,12 @@ def workspace(tmp_path: Path) -> Path:
         critique = {"weaknesses": [{"code": "turnover", "message": "half a day"}], "keep": True}
         advice = [{"operator": "swap_field", "why": "close is noisy"}]
         ledger.record_event("r1", "agents.critique", "r01/h00/s0", {**critique, "advice": advice})
+        child = {"parent": "f1", "parent_t": -3.456, "where": "turnover", "intent": "smooth"}
+        ledger.record_event("r1", "agents.score", "r01/h00/s1/c0/a0", {**score, **scored, **child, "id": "f2"})
+        rows = [
+            {"operator": "smooth", "where": where, "tried": 2, "better": 1, "gained": 0.5} for where in ("none", "weak")
+        ]
+        ledger.record_event("r1", "agents.operators", "r01", {"rows": rows})
         ledger.record_verdict(VerdictRow("r1", "f1", "rejected", REASONS, {"trial": 1, "selection": None}))
         decision = {"decision": "ask", "comment": "slower", "by": "ann", "at": BEGAN.isoformat()}
         ledger.record_event("r1", "review", "f1", decision)
@@ -61,7 +67,8 @@ def test_everything_is_told_in_order_and_in_plain_words(workspace: Path, capsys:
         "expects higher values, lower returns over 5 days; refuted by: no drift", "1 formula for r01/h00",
         "explore: rank(close)", "refused at types: rank(close)", "price and volume",
         f"scored f1: t {MINUS}3.46, RankIC {MINUS}0.0200 on search: rank(close)", "weak: turnover", "r01/h00 goes on after step 0",
-        "asks to swap field: close is noisy", "f1 rejected: statistics: p = 0.2 on selection",
+        "asks to swap field: close is noisy", "scored f2", f"smooth of f1 (t {MINUS}3.46, turnover)",
+        "what changes did until the end of r01", "smooth: 2 of 4, +0.25", "f1 rejected: statistics: p = 0.2 on selection",
         "f1: ann asked for a change of it: slower", "ann asks the run to stop", "the run stops, to be gone on with",
     ]  # fmt: skip
     places = [told.find(line) for line in wanted]

@@ -269,3 +269,12 @@ def test_a_deflated_ratio_of_nothing_is_put_into_words(finished: Run) -> None:
     for each in results["accepted"]:
         each["metrics"]["selection"]["deflated_sharpe"]["by_evaluations"] = 0.0002
     assert "… evaluations — 0 %, below luck … clusters — 87 %" in part(html(finished(results)), "Accepted")
+
+
+def test_what_operators_did_is_told_over_all_weaknesses_and_where_it_helped_most(finished: Run) -> None:
+    cells = [("none", 10, 1, -4.0), ("turnover", 10, 6, 9.0), ("weak", 2, 2, 1.0)]
+    rows = [{"operator": "swap_field", "where": w, "tried": n, "better": k, "gained": g} for w, n, k, g in cells]
+    tried = html(finished(example.results() | {"operators": rows})).partition("What operators did")[2]
+    line = re.findall(r"<td>(.+?)</td>", tried.partition("</table>")[0])
+    assert line == ["swap field", "22", "9", "40.9 %", "+0.27", "turnover: 6 of 10"]
+    assert "What operators did" not in html(finished(example.results() | {"operators": []}))
