@@ -21,10 +21,12 @@ Kept = dict[str, dict[str, Any]]
 
 
 class Spending(Servers):
-    """Servers that say how much of the budget is spent, so that what was measured is followed up."""
+    """Servers that say how much of the budget is spent, so that what was measured is followed up, with what is weak."""
 
     def recall(self, limit: int, query: str = "") -> dict[str, Any]:
-        return {**super().recall(limit, query), "spent": len(self.scored) / self.evaluations}
+        told = super().recall(limit, query)
+        rows = [{**row, "weaknesses": ["turnover"]} for row in told["factors"]]
+        return {**told, "factors": rows, "spent": len(self.scored) / self.evaluations}
 
 
 def run(folder: Path, **changes: Any) -> Lab:
