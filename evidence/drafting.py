@@ -9,7 +9,7 @@ from typing import Any
 from ..factors import Expression, FactorError
 from .alignment import Claim
 from .evaluator import Evaluator
-from .foresight import Leader, Scored
+from .foresight import Foresight, Leader, Scored
 from .proposal import SET
 from .refusal import refusal
 
@@ -32,7 +32,7 @@ def choose_drafts(
     read = [_formula(evaluator, text) for text in texts]
     places = [place for place, each in enumerate(read) if each is not None]
     formulas = [each for each in read if each is not None]
-    told, order = _learned(evaluator).foresight.choose(formulas, SPARE * count, 0 if either else claim.direction, like)
+    told, order = _learned(evaluator).choose(formulas, SPARE * count, 0 if either else claim.direction, like)
     forecasts: list[dict[str, Any] | None] = [None] * len(texts)
     for place, one in zip(places, told, strict=True):
         forecasts[place] = one.record()
@@ -43,7 +43,7 @@ def choose_drafts(
 
 def leaders(evaluator: Evaluator, limit: int) -> list[Leader]:
     """Return the scored formulas that between them say what was found on search; see `Foresight.leaders`."""
-    return _learned(evaluator).foresight.leaders(limit)
+    return _learned(evaluator).leaders(limit)
 
 
 def _formula(evaluator: Evaluator, text: str) -> Expression | None:
@@ -55,8 +55,12 @@ def _formula(evaluator: Evaluator, text: str) -> Expression | None:
         return None
 
 
-def _learned(evaluator: Evaluator) -> Evaluator:
-    """Let forecasts rest on all that was scored so far."""
+def _learned(evaluator: Evaluator) -> Foresight:
+    """Return forecasts that rest on all that was scored so far.
+
+    Who asks goes on with what was taught here: two threads that are the first to ask may each make forecasts of their own,
+    since a cached property has no lock from Python 3.12 on.
+    """
     foresight, lines = evaluator.foresight, evaluator.rows.lines
     fresh = {}
     for name in sorted(name for name in lines if name not in foresight):
@@ -66,4 +70,4 @@ def _learned(evaluator: Evaluator) -> Evaluator:
             if not expression.code:
                 fresh[name] = Scored(expression, line.rank_ic, line.t)
     foresight.learn(fresh)
-    return evaluator
+    return foresight
