@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -87,10 +88,16 @@ def _front(
     """Alpha research by agents that can be believed."""
 
 
+@cache
+def _command() -> Callable[..., Any]:
+    """Return the command line, built once: typer builds it anew for every call, which takes longer than most commands."""
+    return typer.main.get_command(app)
+
+
 def outcome(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; every error has been told by then."""
     try:
-        code = app(list(arguments), prog_name="alphaloom", standalone_mode=False)
+        code = _command()(list(arguments), prog_name="alphaloom", standalone_mode=False)
     except BrokenPipeError:
         _stop_writing()
         return 1
