@@ -11,6 +11,7 @@ from .protocols import Json, Toolbox
 __all__ = ["MOST_DRAFTS", "Drafting"]
 
 MOST_DRAFTS = 512
+FORECAST = ("rank_ic", "known")
 SHOWN = 16
 """Drafts that an agent is shown to change: the most promising."""
 
@@ -39,20 +40,22 @@ class Drafting:
     like: str
     either: bool
 
-    async def worthiest(self, drafts: list[Json], count: int, times: int, ask: Ask) -> list[Json]:
+    async def redrafted(self, drafts: list[Json], count: int, times: int, ask: Ask) -> list[Json]:
+        """Return the drafts after the most promising were handed back so many times; changes of them have joined these."""
+        for number in range(1, times + 1 if len(drafts) > count else 1):
+            best = await self._best(drafts, max(count, SHOWN))
+            plain = [{name: value for name, value in each.items() if name not in FORECAST} for each in best]
+            drafts = await ask(number, best) + plain
+        return drafts
+
+    async def worthiest(self, drafts: list[Json], count: int) -> list[Json]:
         """Return as many drafts as may be scored: those that promise most, then the rest in their order.
 
-        The most promising are handed back to the agent so many times before that, and changes of them join the drafts. A
-        draft that cannot be forecast, such as Python code, or that would be refused, stands before what was not chosen:
+        A draft that cannot be forecast, such as Python code, or that would be refused, stands before what was not chosen:
         what is wrong with it is worth a repair.
         """
         if len(drafts) <= count:
             return drafts
-        for number in range(1, times + 1):
-            best = await self._best(drafts, max(count, SHOWN))
-            drafts = await ask(number, best) + [
-                {name: value for name, value in each.items() if name not in ("rank_ic", "known")} for each in best
-            ]
         told = await self._told(drafts, count)
         code = [place for place, draft in enumerate(drafts) if is_python(draft["text"])]
         turned = {place: {**drafts[place], "text": f"-({drafts[place]['text']})"} for place in told["turned"]}

@@ -21,33 +21,48 @@ SHOWN_TRIED = 60
 HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
 
 
-async def propose(desk: Desk, work: Work) -> Json:
-    """Return the formulas proposed for one branch and step, kept in the journal: items of key, text, intent and descent."""
-    key = work.key
+async def draft(desk: Desk, work: Work) -> Json:
+    """Return what the agent drafted for one branch and step, kept in the journal: items of text, intent and descent."""
 
     async def ask() -> Json:
         given = _given(desk, work)
         if given:
-            return {"items": [{"key": k, **c} for k, c in zip(work.attempts(), given, strict=False)]}
+            return {"items": given}
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
         more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
-        question = Question("factor", intent, key, Candidates, context, more)
+        question = Question("factor", intent, work.key, Candidates, context, more)
         reply = await answer(desk, question)
-        proposed = await _worthiest(desk, work, question, reply.pop("candidates", []))
-        items = [operators.descent(candidate, _shown(work, context)) for candidate in proposed]
-        return {**reply, "items": [{"key": k, **c} for k, c in zip(work.attempts(), items, strict=False)]}
+        drafts = await _redrafted(desk, work, question, reply.pop("candidates", []))
+        return {**reply, "items": [operators.descent(each, _shown(work, context)) for each in drafts]}
 
-    return await desk.once("proposal", key, ask)
+    return await desk.once("drafts", work.key, ask)
 
 
-async def _worthiest(desk: Desk, work: Work, question: Question, drafts: list[Json]) -> list[Json]:
-    """Return as many drafts as may be scored; see `Drafting`."""
+async def propose(desk: Desk, work: Work) -> Json:
+    """Return the drafts of one branch and step that are scored, kept in the journal, each with a key of its own.
+
+    They are chosen when their turn comes, by all that was scored before, that of the round's earlier branches too.
+    """
+
+    async def choose() -> Json:
+        drafts = desk.journal.read("drafts", work.key) or {}
+        best = await _drafting(desk, work).worthiest(drafts.get("items", []), work.count)
+        return {**drafts, "items": [{"key": k, **c} for k, c in zip(work.attempts(), best, strict=False)]}
+
+    return await desk.once("proposal", work.key, choose)
+
+
+def _drafting(desk: Desk, work: Work) -> Drafting:
     hypothesis = _claim(desk, work.branch)
     memory = desk.journal.read("recall", work.round_key) or {}
     known = [work.best[0].id] if work.best else [str(row["id"]) for row in _cited(memory, hypothesis)]
     either = bool((desk.journal.read("hypothesis", work.branch) or {}).get("either_way"))
-    drafting = Drafting(desk.tools.held_by("factor", TOOLS), hypothesis, (*known, "")[0], either)
+    return Drafting(desk.tools.held_by("factor", TOOLS), hypothesis, (*known, "")[0], either)
+
+
+async def _redrafted(desk: Desk, work: Work, question: Question, drafts: list[Json]) -> list[Json]:
+    """Return the drafts after the agent changed the most promising ones, as often as the campaign file asks."""
 
     async def again(number: int, best: Sequence[Json]) -> list[Json]:
         told = ("text", "rank_ic", "known", "intent", "parent")
@@ -57,7 +72,7 @@ async def _worthiest(desk: Desk, work: Work, question: Question, drafts: list[Js
         return list((await answer(desk, asked)).get("candidates", []))
 
     times = 0 if work.refused else desk.config.redrafts
-    return await drafting.worthiest(drafts, work.count, times, again)
+    return await _drafting(desk, work).redrafted(drafts, work.count, times, again)
 
 
 def _names(hypothesis: Json) -> list[str]:

@@ -19,6 +19,8 @@ from .muster import Muster, Post
 from .protocols import Desk, Json, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from langgraph.graph import StateGraph
 
 BEST = 6
@@ -128,22 +130,22 @@ def fresh(desk: Desk, proposed: int) -> int:
 
 
 async def factor_node(desk: Desk, muster: Muster, work: Json) -> State:
-    """Propose or repair one branch's formulas."""
+    """Draft or repair one branch's formulas."""
     piece = thaw(work)
-    post = Post("proposal", piece.key, [replace(piece, branch=branch).key for branch in work.get("beside", [])])
-    proposed = await muster.asked(post, lambda: factor.propose(desk, piece), {"items": []})
-    return {"results": {piece.key: len(proposed["items"])}}
+    post = Post("drafts", piece.key, [replace(piece, branch=branch).key for branch in work.get("beside", [])])
+    drafted = await muster.asked(post, lambda: factor.draft(desk, piece), {"items": []})
+    return {"results": {piece.key: len(drafted["items"])}}
 
 
 async def score_node(desk: Desk, state: State) -> State:
-    """Score what the branches proposed, in the order of their keys."""
+    """Choose among what the branches drafted and score it, one branch after another in the order of their keys."""
     quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"] or desk.ended()
     archive, found, refused = Archive.of(desk.config), marked(state["elite"]), dict[str, list[str]]()
     for branch in sorted(quota):
-        key = f"{branch}/s{state['step']}/a{state['attempt']}"
-        if key not in state["results"]:
+        work = piece_of(desk, state, branch)
+        if work.key not in state["results"]:
             continue
-        proposal = desk.journal.read("proposal", key) or {}
+        proposal = await factor.propose(desk, work)
         ended = ended or proposal.get("ended", "")
         scored = [await factor.score(desk, branch, item) | {"key": item["key"]} for item in proposal.get("items", [])]
         marks = placed(desk, branch, scored)
@@ -275,22 +277,23 @@ def fan_out(desk: Desk, state: State, node: str) -> list[Any]:
     from langgraph.types import Send
 
     pieces, archive, elite = [], Archive.of(desk.config), marked(state["elite"])
-    for branch, left in sorted(state["quota"].items()):
-        refused = state["refused"].get(branch, []) if node == "factor" else []
-        count = min(left, len(refused) or desk.config.candidates)
-        if count > 0:
-            piece = {
-                "branch": branch,
-                "step": state["step"],
-                "attempt": state["attempt"],
-                "count": count,
-                "best": state["best"].get(branch, []),
-                "elite": freeze(archive.show(elite, branch, factor.SHOWN_ELITE)),
-                "refused": refused[:count],
-            }
-            pieces.append(piece)
+    for branch in sorted(state["quota"]):
+        piece = piece_of(desk, state if node == "factor" else {**state, "refused": {}}, branch)
+        if piece.count > 0:
+            shown = archive.show(elite, branch, factor.SHOWN_ELITE)
+            pieces.append(
+                vars(piece) | {"best": freeze(piece.best), "elite": freeze(shown), "refused": [*piece.refused]}
+            )
     beside = [piece["branch"] for piece in pieces]
     return [Send(node, {**piece, "beside": beside}) for piece in pieces]
+
+
+def piece_of(desk: Desk, state: State, branch: str) -> Work:
+    """Return one branch's piece of work at this point of the search, without the formulas of other branches."""
+    refused = state["refused"].get(branch, [])
+    count = min(state["quota"][branch], len(refused) or desk.config.candidates)
+    best = tuple(marked(state["best"].get(branch, [])))
+    return Work(branch, state["step"], state["attempt"], count, best, refused=tuple(refused[:count]))
 
 
 def thaw(work: Json) -> Work:
@@ -308,7 +311,7 @@ def marked(stored: Marks) -> list[Mark]:
     return [Mark(*row) for row in stored]
 
 
-def freeze(marks: list[Mark]) -> Marks:
+def freeze(marks: Iterable[Mark]) -> Marks:
     """Return marks as a checkpoint stores them."""
     return [list(mark) for mark in marks]
 

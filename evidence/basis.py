@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from ..factors import Expression
 from .pursuit import DOUBT, Dictionary, leading
@@ -96,14 +97,19 @@ class Basis:
         return Dictionary(self.rank_ic / self.unit, size, self.products / np.outer(self.lengths, self.lengths))
 
     @cached_property
-    def inverse(self) -> Frame:
-        """Return the inverse covariance, ``[K, K]``."""
-        return np.asarray(np.linalg.inv(self.dictionary.alike + DOUBT * np.eye(len(self.ids))), np.float64)
+    def _factored(self) -> tuple[Frame, bool]:
+        """Return the Cholesky factor of the covariance."""
+        return cho_factor(self.dictionary.alike + DOUBT * np.eye(len(self.ids)), lower=True)
 
     @cached_property
     def weights(self) -> Frame:
         """Return the weights of the scored RankICs in a forecast, ``[K]``."""
-        return self.inverse @ self.rank_ic
+        return np.asarray(cho_solve(self._factored, self.rank_ic), np.float64)
+
+    def explained(self, across: Frame) -> Frame:
+        """Return how much of other formulas' ranks these explain, ``[M]``, from their rank correlations ``[M, K]``."""
+        solved = solve_triangular(self._factored[0], across.T, lower=True)
+        return np.asarray(np.clip(np.einsum("ij,ij->j", solved, solved), 0.0, 1.0), np.float64)
 
     @cached_property
     def leading(self) -> Mapping[int, float]:

@@ -149,9 +149,9 @@ class Foresight:
         """Return what is expected of drafts, and the places of the `count` that are most worth scoring, best first.
 
         A draft promises what is expected of it over the square root of how much of it is known: what all of it would show,
-        were the rest like the part that earlier scores tell of. Every other choice goes by what is promised beside the
-        leaders, and every other by what is promised at all, of drafts that are news: leaders that are blends explain away
-        the very formulas that they are blends of, until one of those is scored.
+        were the rest like the part that earlier scores tell of. The choice goes by what is promised beside the leaders. Of
+        drafts that are to improve a leader every other choice goes by what is promised at all, of those that are news:
+        leaders that are blends explain away the very formulas that they are blends of, until one of those is scored.
 
         Parameters
         ----------
@@ -182,10 +182,8 @@ class Foresight:
                 price -= np.where(fits & (np.abs(across[:, own]) >= NEAR), FIRST, 0.0)
             plain = np.array([one.rank_ic for one in told]) / basis.unit
             news = np.array([abs(one.rank_correlation) < NEWS for one in told], bool)
-            orders = [
-                _order(_in(direction, adds) / np.sqrt(share + LEAST_KNOWN) - price, fits & also)
-                for adds, also in ((promised, True), (plain, news))
-            ]
+            goals = [(promised, fits), (plain, fits & news)] if own >= 0 else [(promised, fits)]
+            orders = [_order(_in(direction, adds) / np.sqrt(share + LEAST_KNOWN) - price, fit) for adds, fit in goals]
             told = [replace(one, beside=float(adds * basis.unit)) for one, adds in zip(told, promised, strict=True)]
             return told, _unlike(orders, ranks, count)
 
@@ -216,7 +214,7 @@ class Foresight:
         if not basis.ids or not looks:
             return [Foreseen(0.0, 0.0, "", 0.0, each) for each in thin], ranks
         across = basis.across(ranks)
-        shares = np.clip(np.einsum("ij,ij->i", across @ basis.inverse, across), 0.0, 1.0)
+        shares = basis.explained(across)
         nearest = np.abs(across).argmax(axis=1)
         found = [
             Foreseen(float(rank_ic), float(share), basis.ids[near], float(row[near]), each)

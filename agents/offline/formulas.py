@@ -71,7 +71,7 @@ class Nest:
 
     def offer(self, said: str | Node, rationale: str, intent: str, parent: str = "") -> bool:
         """Keep a formula, a text or a tree, if it is readable, new and about the hypothesis."""
-        if isinstance(said, Node) and intent not in SPOKEN_FOR and not is_plain(said):
+        if isinstance(said, Node) and not is_plain(said) and not self._spoken_for(intent):
             return False
         expression = self.read(said)
         if expression is None or not self._fits(expression, intent) or not self._new(expression, intent):
@@ -94,8 +94,11 @@ class Nest:
 
     def _fits(self, expression: Expression, intent: str) -> bool:
         strange = [name for name in expression.fields if name not in self.claimed]
-        plain = bool(expression.code) or is_plain(expression.core) or intent in SPOKEN_FOR
+        plain = bool(expression.code) or is_plain(expression.core) or self._spoken_for(intent)
         return plain and 2 * len(strange) <= len(expression.fields)
+
+    def _spoken_for(self, intent: str) -> bool:
+        return intent in SPOKEN_FOR and bool(self.context.part("branch").get("critique"))
 
     def _new(self, expression: Expression, intent: str) -> bool:
         if intent == "invert":

@@ -135,7 +135,7 @@ def test_a_search_that_stops_hears_out_what_is_under_way(lab: Maker, still: tupl
     campaign = faulty(lab(config=QUICK), fails(AccessRefused("the key is wrong")), "r01/h00")
     with pytest.raises(AccessRefused):
         campaign.run()
-    assert {key[:7] for kind, key in campaign.journal.kept if kind == "proposal"} == {"r01/h01", "r01/h02", "r01/h03"}
+    assert {key[:7] for kind, key in campaign.journal.kept if kind == "drafts"} == {"r01/h01", "r01/h02", "r01/h03"}
     paid = campaign.model.replies
     campaign.model = Model(campaign.fuse, replies=dict(paid))
     assert campaign.run(resume=True) == still[1]
