@@ -32,7 +32,7 @@ CLOSING = [*BRIEF, "evidence.open_sealed=true", "evidence.leak_rank_ic=0.5", "ri
 """A close in which everything happens: on few names each position is large, and strong plants look like a leak."""
 
 
-def strong(days: int = 900, names: int = 120, seed: int = 3) -> Panel:
+def strong(days: int = 700, names: int = 60, seed: int = 3) -> Panel:
     """Simulate a market with so much planted in it that any search finds some."""
     plants = PlantSettings(count=20, rank_ic=(0.08, 0.08), fading=0.0, dying=0.0)
     return planted_market(SyntheticConfig(seed=seed, days=days, names=names), plants).panel

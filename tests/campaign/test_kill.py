@@ -157,6 +157,13 @@ class Storm:
         self.lost += [under_way["charged"] - under_way["delivered"]] if struck else []
         return struck
 
+    def kill_after(self, most: int) -> None:
+        """Run or resume it and kill it when so many lines are logged."""
+        child = self.nursery.start(self.workspace, self.log)
+        while count(self.log) < most and child.wait(0.01) is None:
+            pass
+        assert child.struck(0.0)
+
     def through(self) -> bytes:
         """Let it through and return the bytes of results.json."""
         status = self.nursery.start(self.workspace, self.log).wait(600)
@@ -203,14 +210,13 @@ def check(storm: Storm, expected: bytes, calm: Path) -> None:
     assert sum(bill(storm.log).values()) - len(bill(calm)) <= sum(storm.lost) + len(storm.lost)
 
 
-def test_killed_twice_it_ends_the_same(tmp_path: Path) -> None:
+def test_killed_twice_it_ends_the_same(storm: Callable[[str], Storm]) -> None:
     """Both kills fall within the search: once after a model's reply, once much later."""
-    expected = finish(tmp_path / "calm", tmp_path / "calm.jsonl")
-    workspace, log = tmp_path / "storm", tmp_path / "storm.jsonl"
+    expected, struck = storm("calm").through(), storm("storm")
     for most in (6, 40):
-        kill_after(start(workspace, log), log, most)
-    assert finish(workspace, log) == expected
-    assert answered_again(log) == []
+        struck.kill_after(most)
+    assert struck.through() == expected
+    assert answered_again(struck.log) == []
 
 
 PYTHON = ("agents.python=true", "agents.hypotheses=6", "evidence.windows.search=0.5")
