@@ -67,9 +67,11 @@ def test_killed_once_it_ends_the_same(cluster: Cluster, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_campaigns_at_once_on_one_database_use_each_level_once(cluster: Cluster, tmp_path: Path) -> None:
+    """Another seed would be another market with names of its own, on which looks are counted apart."""
     address = cluster.database()
     running = {
-        who: start(tmp_path / who, tmp_path / f"{who}.jsonl", address, f"seed={seed}") for seed, who in enumerate("ab")
+        who: start(tmp_path / who, tmp_path / f"{who}.jsonl", address, f"agents.candidates={count}")
+        for who, count in (("a", 2), ("b", 3))
     }
     wait_for(running["a"], tmp_path / "a.jsonl", 20)
     cluster.restart()
