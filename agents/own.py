@@ -140,8 +140,8 @@ class View:
     fields, groups, operators
         What formulas may be made of; an operator is given as its signature with a sentence.
     record
-        What the Idea agent is told of the past: `factors` with their search figures, `hypotheses` with what became of
-        them, `library`.
+        What the Idea agent is told of the past: `factors` with their search figures, `leaders`, `hypotheses` with what
+        became of them, `mechanisms`, `refusals`, `library`, and what else `agents/prompts/idea.md` names.
     """
 
     key: str

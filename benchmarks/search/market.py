@@ -70,7 +70,7 @@ def worlds(count: int, size: Size, folder: Path, first: int = 0) -> Iterator[tup
             say(f"seed {seed}: refused, {reason}")
             refused += 1
             if refused > MOST_REFUSED:
-                raise SystemExit(f"{refused} seeds were refused: the library knows what is planted")
+                raise SystemExit(f"{refused} seeds were refused, the last one since {reason}")
         else:
             count -= 1
             yield seed, world
