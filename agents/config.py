@@ -20,11 +20,11 @@ class AgentsConfig(BaseModel):
     candidates: int = Field(default=5, ge=1, le=64, description="candidates per hypothesis and step")
     drafts: int = Field(
         default=4, ge=1, le=64,
-        description="formulas drafted for each that is scored; a forecast from earlier scores chooses, and costs nothing",
+        description="formulas drafted for each that is scored; a forecast from earlier scores chooses, at no evaluation",
     )  # fmt: skip
     redrafts: int = Field(
         default=0, ge=0, le=8,
-        description="times that an agent is asked to change its most promising drafts before any is scored: one model call each",
+        description="times that an agent is asked to change its most promising drafts before any is scored; each is a model call per hypothesis and step",
     )  # fmt: skip
     steps: int = Field(default=3, ge=0, le=20, description="critiques, each followed by mutation, per hypothesis")
     repairs: int = Field(default=2, ge=0, le=2, description="repairs of a refused formula with the exact error")
