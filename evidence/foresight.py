@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..factors import Expression, FactorError
 from ..market import Panel
 from .basis import Basis, Scored, lengths
-from .pursuit import APART, beside
+from .pursuit import APART, left_beside
 from .thin import Thin
 from .windows import Window
 
@@ -149,7 +149,7 @@ class Foresight:
         """Return what is expected of drafts, and the places of the `count` that are most worth scoring, best first.
 
         A draft promises what is expected of it over the square root of how much of it is known: what all of it would show,
-        were the rest like the part that earlier scores tell of. The choice goes by what is promised beside the leaders. Of
+        were the rest like the part that earlier scores tell of; what leaders explain is left out of both. The choice goes by what is promised beside the leaders. Of
         drafts that are to improve a leader every other choice goes by what is promised at all, of those that are news:
         leaders that are blends explain away the very formulas that they are blends of, until one of those is scored.
 
@@ -174,7 +174,7 @@ class Foresight:
             told, ranks = self._foreseen(expressions)
             basis, across = self._basis, self._basis.across(ranks)
             own = basis.places.get(like, -1)
-            promised = self._promised(told, across, own)
+            promised, left = self._promised(told, across, own)
             share = np.array([one.known for one in told])
             price = NODE_T * np.array([each.core.size for each in expressions]) - EAGER * np.sqrt(1.0 - share)
             fits = np.array([not one.thin and abs(one.rank_correlation) < COPY for one in told], bool)
@@ -182,17 +182,25 @@ class Foresight:
                 price -= np.where(fits & (np.abs(across[:, own]) >= NEAR), FIRST, 0.0)
             plain = np.array([one.rank_ic for one in told]) / basis.unit
             news = np.array([abs(one.rank_correlation) < NEWS for one in told], bool)
-            goals = [(promised, fits), (plain, fits & news)] if own >= 0 else [(promised, fits)]
-            orders = [_order(_in(direction, adds) / np.sqrt(share + LEAST_KNOWN) - price, fit) for adds, fit in goals]
+            rest = np.maximum(share - (1.0 - left), 0.0)
+            goals = [(promised, rest, fits), *([(plain, share, fits & news)] if own >= 0 else [])]
+            orders = [
+                _order(_in(direction, adds) / np.sqrt(known + LEAST_KNOWN) - price, fit) for adds, known, fit in goals
+            ]
             told = [replace(one, beside=float(adds * basis.unit)) for one, adds in zip(told, promised, strict=True)]
             return told, _unlike(orders, ranks, count)
 
-    def _promised(self, told: Sequence[Foreseen], across: Frame, own: int) -> Frame:
-        """Return the t that drafts promise beside the leaders that are unlike the one at place `own`; -1: beside all."""
+    def _promised(self, told: Sequence[Foreseen], across: Frame, own: int) -> tuple[Frame, Frame]:
+        """Return the t that drafts promise beside the leaders that are unlike the one at place `own`; -1: beside all.
+
+        Also the share of their ranks that those leaders leave.
+        """
         basis = self._basis
         plain = np.array([one.rank_ic for one in told]) / basis.unit
         others = [at for at in basis.leading if own < 0 or np.abs(basis.dictionary.alike[own, at]) < APART]
-        return beside(plain, across, basis.dictionary, others) if others and len(told) else plain
+        if not others or not len(told):
+            return plain, np.ones(len(told))
+        return left_beside(plain, across, basis.dictionary, others)
 
     def foresee(self, expressions: Sequence[Expression]) -> list[Foreseen]:
         """Return what is expected of formulas, in order.

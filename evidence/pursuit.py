@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["APART", "DOUBT", "Dictionary", "beside", "leading"]
+__all__ = ["APART", "DOUBT", "Dictionary", "beside", "leading", "left_beside"]
 
 Frame = NDArray[np.float64]
 
@@ -66,7 +66,14 @@ class Dictionary:
 
 
 def beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]) -> Frame:
-    """Return what factors add to some that are taken: 0 where those explain it, or where it is nothing alone.
+    """Return what factors add to some that are taken; see `left_beside`."""
+    return left_beside(t, across, dictionary, taken)[0]
+
+
+def left_beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]) -> tuple[Frame, Frame]:
+    """Return what factors add to some that are taken, and the share of their ranks that those leave.
+
+    They add 0 where those explain it, or where it is nothing alone.
 
     Parameters
     ----------
@@ -85,7 +92,7 @@ def beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]
     share = 1.0 - np.einsum("ij,ji->i", shown, solved[:, 1:])
     left = (t - shown @ solved[:, 0]) / np.sqrt(np.maximum(share, LEAST_LEFT))
     stands = (share >= LEAST_LEFT) & (left * t > 0) & (np.abs(t) >= OWN_SHARE * np.abs(left))
-    return np.where(stands, left, 0.0)
+    return np.where(stands, left, 0.0), share
 
 
 def leading(dictionary: Dictionary, limit: int) -> dict[int, float]:

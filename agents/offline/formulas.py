@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,7 @@ TWICE = 0.35
 LONGEST_INTENT = 80
 SPOKEN_FOR = ("condition", "neutralise")
 """Changes that a critique asks for and that make more than one idea of a formula."""
+WORD = re.compile(r"[a-z_]+")
 SIZES = (3, 4, 5, 6, 7, 8)
 GRAMMAR_SHARE, OPEN_GRAMMAR_SHARE = 0.5, 0.75
 """Share of fresh drafts that are drawn from the grammar, beside the skeletons of the hypothesis' mechanism, or of all."""
@@ -171,7 +173,7 @@ def _climb(context: Context, nest: Nest) -> None:
     elite = [] if drafts or cited else _by_strength(_parents(nest, context.rows("record", "elite")))
     best = max((abs(parent.t) for parent in own), default=0.0)
     bred = context.count if drafts else _share(context, best)
-    breeder = Breeder(context, nest, own, elite)
+    breeder = Breeder(context, nest, own, elite, even=bool(drafts))
     for _ in range(TRIES * context.count):
         if len(nest.kept) >= bred:
             return
@@ -190,12 +192,13 @@ def _share(context: Context, best: float) -> int:
 
 @dataclass(frozen=True)
 class Breeder:
-    """Changes measured formulas, along the critique where there is one."""
+    """Changes measured formulas, along the critique where there is one; `even`: each as often as any other."""
 
     context: Context
     nest: Nest
     own: list[Parent]
     elite: list[Parent]
+    even: bool = False
 
     def breed(self) -> bool:
         """Offer one changed formula."""
@@ -203,7 +206,7 @@ class Breeder:
         pool = self.elite if self.elite and rng.random() < ELITE_SHARE else self.own
         if not pool:
             return False
-        parent = pool[_geometric(rng, len(pool))]
+        parent = pool[int(rng.integers(len(pool))) if self.even else _geometric(rng, len(pool))]
         intent = self._bandit.choose({**WEIGHTS, **self._asked_for(parent)}, parent.where, rng)
         changed = CHANGES[intent](parent.expression.root, self._stock(), rng)
         if changed is not None and intent not in DIRECTED and rng.random() < TWICE:
@@ -296,11 +299,13 @@ def _drawn(context: Context) -> Iterator[tuple[str | Node, str]]:
 
 
 def _sampled(context: Context) -> Node | None:
-    """Return a tree drawn from the plain part of the grammar, mostly of the fields that the hypothesis names."""
+    """Return a tree drawn from the plain part of the grammar, of the fields and operators that the hypothesis names."""
     raw = tuple(name for name in context.fields if name in RAW) or context.fields
     claimed = {str(name) for name in context.part("hypothesis").get("fields", [])}
     names = tuple(name for name in raw if name in claimed) or raw
-    plain = Grammar(names, (), WINDOWS, (*CORE, *PAIRS, *FIELD_STEPS))
+    said = frozenset(WORD.findall(str(context.part("hypothesis").get("statement", ""))))
+    looks_back = tuple(name for name in (*CORE, *PAIRS) if name in said) or (*CORE, *PAIRS)
+    plain = Grammar(names, (), WINDOWS, (*looks_back, *FIELD_STEPS))
     return sample_tree(context.rng, max_size=int(context.rng.choice(SIZES)), grammar=plain)
 
 

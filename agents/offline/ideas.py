@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..diversity import FACTOR
@@ -9,7 +10,7 @@ from ..structure import overlap
 from .codes import codes_of
 from .mechanism import Mechanism, by_name, mechanisms
 from .reading import Context, Json
-from .shape import RAW
+from .shape import CORE, PAIRS, RAW
 from .steering import read_steering
 from .succession import propose_successors
 from .variants import variant
@@ -18,10 +19,8 @@ EXPLORING = 0.1
 """Share of the evaluations that goes to fresh hypotheses alone, before anything is followed up."""
 EXPLOIT = 0.5
 """Share of follow-ups from then on."""
-OPEN = 0.7
-"""Share of fresh hypotheses that are open surveys: anything that orders stocks and is not on record yet."""
-FEW_FIELDS = (3, 4, 5)
-"""How many fields an open survey is about: a few, so that surveys of one round look in different places."""
+FEW_FIELDS, FEW_OPERATORS = (3, 4, 5), 7
+"""How many fields and operators an open survey is about: a few, so that surveys of one round look in different places."""
 TIRED = 3
 """Follow-ups of a leader after which another that adds half as much comes first."""
 PROMISING_T = 2.5
@@ -106,18 +105,30 @@ def _unlike(context: Context, one: Json, other: Json) -> bool:
 
 
 def _surveyed(context: Context, count: int) -> list[Json]:
-    """Return open surveys for their share of the fresh hypotheses, each of a few fields drawn at random."""
+    """Return open surveys among so many fresh hypotheses, each of a few fields and operators drawn at random.
+
+    The more of what leads came from them, the more of them there are: half before anything leads.
+    """
     steering = read_steering(context)
     known = [each for each in mechanisms() if each.open and steering.allows(each)]
     names = [name for name in RAW if name in context.fields]
     wide = [size for size in FEW_FIELDS if size <= len(names)]
+    if not known or not wide or steering.wanted:
+        return []
+    found = [_mechanism_of(context, row) == known[0].id for row in context.rows("record", "leaders")]
+    share = (1 + sum(found)) / (2 + len(found))
     surveys = []
-    for _ in range(round(OPEN * count) if known and wide and not steering.wanted else 0):
-        size = int(context.rng.choice(wide))
-        chosen = sorted(names[int(at)] for at in context.rng.permutation(len(names))[:size])
-        said = f"{known[0].statement} Read here from {', '.join(chosen)}."
+    for _ in range(int(context.rng.binomial(count, share))):
+        chosen = _some(context, names, int(context.rng.choice(wide)))
+        by = _some(context, (*CORE, *PAIRS), FEW_OPERATORS)
+        said = f"{known[0].statement} Read here from {', '.join(chosen)} by {', '.join(by)}."
         surveys.append(_hypothesis(context, known[0], said, chosen))
     return surveys
+
+
+def _some(context: Context, names: Sequence[str], size: int) -> list[str]:
+    """Return so many of the names, drawn at random."""
+    return sorted(names[int(at)] for at in context.rng.permutation(len(names))[:size])
 
 
 def _untried(context: Context, count: int) -> list[Mechanism]:

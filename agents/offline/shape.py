@@ -27,7 +27,7 @@ FIELD_STEPS = ("abs", "add", "div", "log", "max", "min", "mul", "rank", "sub", "
 """What is done to fields and to what looks back, day by day."""
 RAW = ("amount", "close", "high", "low", "open", "returns", "volume", "vwap")
 """Fields that fresh formulas are drawn from, where the market has them."""
-WINDOWS = (3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 60)
+WINDOWS = (3, 4, 5, 6, 8, 10, 12, 15, 18, 21, 25, 30, 35, 40, 45, 50, 55, 60)
 WRAPPERS = ("neg", "rank", "zscore", "scale")
 
 
