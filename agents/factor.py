@@ -173,11 +173,12 @@ def _given(desk: Desk, work: Work) -> list[Json]:
 
 
 def _cited(memory: Json, hypothesis: Json) -> list[Json]:
-    """Return the past factors that the hypothesis names by id, each followed by what is known to be like it."""
+    """Return the past factors that the hypothesis names by id, in its order, each followed by what is known to be like it."""
     shown = ("id", "text", "t", "rank_ic", "turnover", "weaknesses")
-    said = set(_names(hypothesis))
-    rows = {row["id"]: row for row in [*memory.get("factors", []), *memory.get("leaders", [])] if row["id"] in said}
-    return [told for row in rows.values() for told in ({k: row.get(k) for k in shown}, *row.get("kin", []))]
+    rows = {row["id"]: row for row in [*memory.get("factors", []), *memory.get("leaders", [])]}
+    said = [rows[name] for name in dict.fromkeys(_names(hypothesis)) if name in rows]
+    told = [each for row in said for each in ({k: row.get(k) for k in shown}, *row.get("kin", []))]
+    return list({row["id"]: row for row in reversed(told)}.values())[::-1]
 
 
 def _critique(desk: Desk, work: Work) -> Json | None:

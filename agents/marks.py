@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..factors.words import numbered
+
 
 class Mark(NamedTuple):
     """A scored formula: t of its search RankIC, its id, the key of the attempt that found it, and its place in the archive."""
@@ -31,7 +33,7 @@ def finite(value: object) -> float | None:
 
 def ranked(marks: Iterable[Mark], limit: int) -> list[Mark]:
     """Return the strongest by |t|, one per id; ties by id, so that the order of arrival never shows."""
-    ordered = sorted(marks, key=lambda mark: (-abs(mark.t), mark.id, mark.key))
+    ordered = sorted(marks, key=lambda mark: (-abs(mark.t), mark.id, numbered(mark.key)))
     first: dict[str, Mark] = {}
     for mark in ordered:
         first.setdefault(mark.id, mark)

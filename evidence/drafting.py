@@ -15,6 +15,8 @@ from .refusal import refusal
 
 __all__ = ["choose_drafts", "leaders"]
 
+AT_ONCE = 256
+"""Formulas that are learnt together: after a resume all of them are to be, and memory stays small."""
 SPARE = 3
 """Times as many drafts are ranked as are chosen: some of the best may be refused."""
 
@@ -37,7 +39,7 @@ def choose_drafts(
     for place, one in zip(places, told, strict=True):
         forecasts[place] = one.record()
     fit = list(islice((one for one in order if not refusal(evaluator, formulas[one], claim)), count))
-    turned = [places[one] for one in fit if told[one].rank_ic * claim.direction < 0]
+    turned = [places[one] for one in fit if either and told[one].rank_ic * claim.direction < 0]
     return {"forecasts": forecasts, "chosen": [places[one] for one in fit], "turned": turned}
 
 
@@ -63,11 +65,13 @@ def _learned(evaluator: Evaluator) -> Foresight:
     """
     foresight, lines = evaluator.foresight, evaluator.rows.lines
     fresh = {}
-    for name in sorted(name for name in lines if name not in foresight):
+    for name in sorted(name for name in tuple(lines) if name not in foresight):
         line = lines[name]
         if line.rank_ic is not None and line.t is not None and not line.hypothesis.startswith(SET):
             expression = evaluator.read(evaluator.rows[name].text)
             if not expression.code:
                 fresh[name] = Scored(expression, line.rank_ic, line.t)
-    foresight.learn(fresh)
+    names = list(fresh)
+    for start in range(0, len(names), AT_ONCE):
+        foresight.learn({name: fresh[name] for name in names[start : start + AT_ONCE]})
     return foresight

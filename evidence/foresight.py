@@ -2,8 +2,9 @@
 
 The mean RankIC of a factor is nearly linear in its ranks. So the RankICs of all factors of a panel are taken for one draw
 of a Gaussian process whose covariance is the rank correlation of their values (kriging with a linear kernel), and those
-that were scored tell what to expect of one that was not, and how much of it they know. A forecast costs no evaluation and
-makes no later p-value worse: it holds nothing that earlier scores do not.
+that were scored tell what to expect of one that was not, and how much of it they know. A forecast costs no evaluation.
+The gate's p-values are taken on other days and hold whatever it chose; |t| on search is flattered, since a choice by
+forecasts fits the luck of earlier scores.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ __all__ = ["Foreseen", "Foresight", "Leader", "Scored"]
 
 Frame = NDArray[np.float64]
 
-FEWEST_VALUES = 0.5
-"""Coverage and share of distinct values below which a formula is told to be thin."""
+FEWEST_COVERED, FEWEST_DISTINCT = 0.5, 0.15
+"""Coverage, and share of a day's values that differ, below which a formula is told to be thin: of 64 names ten values."""
 EAGER = 2.0
 """What a formula of which nothing is known is worth, in standard errors of RankIC: how far formulas scatter."""
 LEAST_KNOWN = 0.1
@@ -170,6 +171,8 @@ class Foresight:
         FactorError
             One of them is Python code.
         """
+        if not expressions:
+            return [], []
         with self._turn:
             told, ranks = self._foreseen(expressions)
             basis, across = self._basis, self._basis.across(ranks)
@@ -217,7 +220,7 @@ class Foresight:
         if any(each.code for each in expressions):
             raise FactorError("nothing can be foreseen of Python code", field="texts", hint="Score it.")
         basis, looks = self._basis, self._thin.look(expressions)
-        thin = [min(look.coverage, look.distinct) < FEWEST_VALUES for look in looks]
+        thin = [look.coverage < FEWEST_COVERED or look.distinct < FEWEST_DISTINCT for look in looks]
         ranks = np.array([look.ranks for look in looks])
         if not basis.ids or not looks:
             return [Foreseen(0.0, 0.0, "", 0.0, each) for each in thin], ranks

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..factors.bm25 import relevance
+from ..factors.words import numbered
 
 __all__ = ["MOST", "Tale", "by_mechanism", "reminded"]
 
@@ -16,6 +17,7 @@ WORTH_T = 2.5
 """The |t| from which a hypothesis counts as a success, where the gate has not said more of it."""
 LONGEST = 400
 """Characters of a statement, a formula or a reason that are shown."""
+Order = tuple[tuple[str, int], ...]
 GOOD = ("accepted", "watchlist")
 
 
@@ -64,14 +66,14 @@ def reminded(tales: Sequence[Tale], query: str, most: int = MOST) -> list[Tale]:
     Parameters
     ----------
     tales
-        All of them; the newest have the largest ids.
+        All of them; the newest have the largest numbers in their ids.
     query
         The person's goal and what the last round was about, in words. Where no word is shared nothing is relevant.
     """
     scores = relevance(query, [f"{tale.mechanism} {tale.statement}" for tale in tales])
     near = [tale for _, _, tale in sorted(_ranked(scores, tales), key=lambda row: row[:2])]
-    best = sorted(tales, key=lambda tale: (tale.outcome not in GOOD, -abs(tale.best_t or 0.0), tale.id))
-    newest = sorted(tales, key=lambda tale: tale.id, reverse=True)
+    best = sorted(tales, key=lambda tale: (tale.outcome not in GOOD, -abs(tale.best_t or 0.0), numbered(tale.id)))
+    newest = sorted(tales, key=lambda tale: numbered(tale.id), reverse=True)
     share = most // 4
     chosen: dict[str, Tale] = {}
     for kind in ([t for t in near if t.worked], [t for t in near if not t.worked], [t for t in best if t.worked]):
@@ -80,12 +82,12 @@ def reminded(tales: Sequence[Tale], query: str, most: int = MOST) -> list[Tale]:
     for tale in newest:
         if len(chosen) < most:
             chosen.setdefault(tale.id, tale)
-    return [chosen[name] for name in sorted(chosen)]
+    return [chosen[name] for name in sorted(chosen, key=numbered)]
 
 
-def _ranked(scores: Iterable[float], tales: Iterable[Tale]) -> list[tuple[float, str, Tale]]:
+def _ranked(scores: Iterable[float], tales: Iterable[Tale]) -> list[tuple[float, Order, Tale]]:
     """Return what has to do with the query, by falling score and then by id."""
-    return [(-score, tale.id, tale) for score, tale in zip(scores, tales, strict=True) if score > 0]
+    return [(-score, numbered(tale.id), tale) for score, tale in zip(scores, tales, strict=True) if score > 0]
 
 
 def by_mechanism(tales: Iterable[Tale]) -> list[dict[str, object]]:

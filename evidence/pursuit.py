@@ -62,7 +62,7 @@ class Dictionary:
         gains = self.beside(taken) ** 2 - NODE * np.maximum(self.size - FREE_NODES, 0)
         if taken:
             gains[np.abs(self.alike[:, taken]).max(axis=1) >= APART] = -1.0
-        return gains
+        return np.round(gains, 6)  # equal ranks are a tie on every machine
 
 
 def beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]) -> Frame:

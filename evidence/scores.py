@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import NamedTuple
 
+from ..factors.words import numbered
 from ..ledger import Attempt, Evaluation, Ledger
 from ..ledger.records import Stage
 from .alignment import Claim
@@ -134,11 +135,11 @@ class Tried:
         self.hypotheses.add(attempt.hypothesis)
         if attempt.stage == "scored" and attempt.factor_id:
             mine = (attempt.key, attempt.hypothesis)
-            self._first[attempt.factor_id] = min(mine, self._first.get(attempt.factor_id, mine))
+            self._first[attempt.factor_id] = min(mine, self._first.get(attempt.factor_id, mine), key=_in_order)
         elif attempt.stage != "scored":
             self.refused.setdefault(attempt.hypothesis, Counter())[attempt.stage] += 1
             said = (attempt.key, attempt.text[:SHOWN], attempt.stage, attempt.reason[:SHOWN])
-            self.examples[attempt.hypothesis] = min(said, self.examples.get(attempt.hypothesis, said))
+            self.examples[attempt.hypothesis] = min(said, self.examples.get(attempt.hypothesis, said), key=_in_order)
 
     def claim(self, factor_id: str) -> Claim | None:
         """Return a scored factor's claim: that of the attempt with the smallest key, whatever came first in time."""
@@ -159,3 +160,8 @@ class Tried:
             assert event is not None, "a claim is recorded before its attempts"
             self._claims[hypothesis] = Claim.from_record(event.body)
         return self._claims[hypothesis]
+
+
+def _in_order(row: tuple[str, ...]) -> tuple[object, ...]:
+    """Return what sorts rows by their key, numbers in it as numbers, then by the rest."""
+    return (numbered(row[0]), *row[1:])

@@ -95,7 +95,9 @@ class Thin:
 def few_names(panel: Panel, most: int) -> Panel:
     """Return the panel with at most so many names: every so manyth of those that are members on half of the days or more."""
     present = panel.universe.mean(axis=0)
-    steady = np.flatnonzero(present >= min(0.5, float(np.median(present))))
+    seen = present[present > 0]
+    least = min(0.5, float(np.median(seen))) if seen.size else 0.0
+    steady = np.flatnonzero(present >= least)
     if len(steady) > most:
         steady = steady[np.linspace(0, len(steady) - 1, most).round().astype(np.intp)]
     return Panel(

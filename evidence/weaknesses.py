@@ -14,7 +14,8 @@ from .sheet import tidy
 from .windows import Window
 
 WEAK_T = 3.0
-HIGH_TURNOVER = 0.35
+HIGH_TURNOVER = 2 / 3
+"""Share of a sleeve that is replaced when its days are over; white noise replaces four fifths of it."""
 EXPOSED = 0.5
 STEP = 5
 
@@ -28,7 +29,8 @@ def name_weaknesses(
 ) -> list[dict[str, Any]]:
     """Return the named weaknesses of a factor on the search window, each `{code, value, message}`.
 
-    Codes: `weak` (|t| under 3), `turnover` (over 0.35 of gross a day), `costs` (loses after costs what it earns
+    Codes: `weak` (|t| under 3), `turnover` (over two thirds of a sleeve replaced when its
+    days are over), `costs` (loses after costs what it earns
     before), `decay` (half of the one-day RankIC gone at ten days), `one_year` (without its best year under half is
     left), `exposure` (mean rank correlation with beta, size or volatility beyond 0.5).
     """
@@ -48,7 +50,7 @@ def _from_figures(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
     if abs(t) < WEAK_T:
         found.append(_weakness("weak", t, f"t of {t:.1f} on search: hardly told from luck"))
     turnover = sheet["turnover"] or 0.0
-    if turnover > HIGH_TURNOVER:
+    if turnover * sheet["horizon_days"] > HIGH_TURNOVER:
         found.append(_weakness("turnover", turnover, f"{turnover:.0%} of the book is traded each day"))
     gross, net = sheet["gross_sharpe"], sheet["net_sharpe"]
     if gross is not None and net is not None and gross > 0.3 and net <= 0:

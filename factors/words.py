@@ -10,9 +10,10 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["likeness", "mentioned", "mentions", "stems", "visible"]
+__all__ = ["likeness", "mentioned", "mentions", "numbered", "stems", "visible"]
 
 WORD = re.compile(r"[a-z0-9]+")
+DIGITS = re.compile(r"([0-9]+)")
 SUFFIXES = ("edly", "ing", "ity", "ed", "ly", "al", "e")
 SHORTEST = 3
 LONGEST = 7
@@ -191,3 +192,9 @@ def likeness(one: str, other: str) -> float:
     mine, theirs = set(stems(one)), set(stems(other))
     both = mine | theirs
     return len(mine & theirs) / len(both) if both else 1.0
+
+
+def numbered(key: str) -> tuple[tuple[str, int], ...]:
+    """Return what sorts keys by the numbers in them: `r9/h02` before `r10/h01`."""
+    parts = [*DIGITS.split(key), ""]
+    return tuple((text, int(digits or 0)) for text, digits in zip(parts[::2], parts[1::2], strict=True))

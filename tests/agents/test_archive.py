@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +40,9 @@ def drawn(draw: st.DrawFn) -> list[Mark]:
 def best(marks: list[Mark]) -> dict[str, Mark]:
     """Return the best mark of each niche, the slow way."""
     found: dict[str, Mark] = {}
-    for mark in sorted(marks, key=lambda mark: (-abs(mark.t), mark.id, mark.key)):
+    for mark in sorted(
+        marks, key=lambda mark: (-abs(mark.t), mark.id, [int(each) for each in re.findall("[0-9]+", mark.key)])
+    ):
         found.setdefault(mark.niche, mark)
     return found
 

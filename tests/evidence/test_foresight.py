@@ -96,3 +96,7 @@ def test_code_has_no_forecast() -> None:
     code = parse("def factor(panel):\n    return panel['close']\n")
     with pytest.raises(FactorError, match="Python"):
         learned([]).foresee([code])
+
+
+def test_of_no_draft_none_is_chosen() -> None:
+    assert learned(sorted(SCORED)).choose([], 3, direction=1) == ([], [])

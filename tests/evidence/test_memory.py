@@ -87,3 +87,10 @@ def test_a_hypothesis_of_which_nothing_was_scored_is_told_with_its_reasons(tmp_p
     assert {row["hypothesis"]: row["stage"] for row in facts["refusals"]} == {"r01/h00": "types", "r02/h00": "parse"}
     assert facts["factors"][0]["followed"] == 1
     assert facts["mechanisms"] == [{"mechanism": "control", "hypotheses": 3, "best_t": rows["r01/h01"]["best_t"]}]
+
+
+def test_the_newest_are_those_of_the_highest_rounds() -> None:
+    tales = [
+        Tale(f"r{number:02d}/h00", "calm", "Some words.", None, "refused", 0) for number in (8, 9, 10, 99, 100, 101)
+    ]
+    assert [each.id for each in reminded(tales, "", most=2)] == ["r100/h00", "r101/h00"]

@@ -15,7 +15,8 @@ WINDOW = Window("search", 0, 60, "a", "b")
 SOUND: dict[str, Any] = {
     "rank_ic": 0.03,
     "t": 4.0,
-    "turnover": 0.2,
+    "turnover": 0.1,
+    "horizon_days": 5,
     "gross_sharpe": 2.0,
     "net_sharpe": 1.0,
     "decay": {"1": 0.04, "10": 0.03},
@@ -46,7 +47,7 @@ def test_a_sound_factor_has_none() -> None:
         ("weak", 2.9, {"t": 2.9}),
         ("weak", -2.9, {"t": -2.9}),
         ("weak", 0.0, {"t": None}),
-        ("turnover", 0.36, {"turnover": 0.36}),
+        ("turnover", 0.14, {"turnover": 0.14}),
         ("costs", -0.1, {"net_sharpe": -0.1}),
         ("decay", 0.25, {"decay": {"1": 0.04, "10": 0.01}}),
         ("decay", -0.5, {"decay": {"1": -0.04, "10": 0.02}}),
