@@ -205,17 +205,6 @@ class Foresight:
             return plain, np.ones(len(told))
         return left_beside(plain, across, basis.dictionary, others)
 
-    def foresee(self, expressions: Sequence[Expression]) -> list[Foreseen]:
-        """Return what is expected of formulas, in order.
-
-        Raises
-        ------
-        FactorError
-            One of them is Python code.
-        """
-        with self._turn:
-            return self._foreseen(expressions)[0]
-
     def _foreseen(self, expressions: Sequence[Expression]) -> tuple[list[Foreseen], NDArray[np.float32]]:
         if any(each.code for each in expressions):
             raise FactorError("nothing can be foreseen of Python code", field="texts", hint="Score it.")

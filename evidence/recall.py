@@ -9,6 +9,7 @@ from typing import Any
 
 from ..factors import OPERATORS
 from .alignment import Claim
+from .basis import MOST_LEADERS
 from .drafting import leaders
 from .evaluator import Evaluator
 from .foresight import Leader
@@ -16,7 +17,6 @@ from .memory import LONGEST, Tale, by_mechanism, reminded
 from .succession import told_as_decaying
 
 MOST_LIBRARY = 100
-MOST_LEADERS = 14
 MOST_REFUSALS = 8
 CITED = re.compile(r"\bf[0-9a-f]{16}\b")
 

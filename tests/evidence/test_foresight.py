@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphaloom.evidence.foresight import Foresight, Scored
+from alphaloom.evidence.foresight import Foreseen, Foresight, Scored
 from alphaloom.evidence.pursuit import DOUBT
 from alphaloom.evidence.thin import Thin, few_names
 from alphaloom.evidence.windows import Window
-from alphaloom.factors import FactorError, parse, planted_market
+from alphaloom.factors import Expression, FactorError, parse, planted_market
 from alphaloom.factors.planting import PlantSettings
 from alphaloom.market import Panel, SyntheticConfig
 
@@ -33,6 +33,10 @@ def learned(names: list[str]) -> Foresight:
     return foresight
 
 
+def foreseen(foresight: Foresight, drafts: list[Expression]) -> list[Foreseen]:
+    return foresight.choose(drafts, len(drafts))[0]
+
+
 def test_a_forecast_is_that_of_a_gaussian_process_over_rank_correlations() -> None:
     foresight = learned(sorted(SCORED))
     few = few_names(PANEL.rows(0, 300), 64)
@@ -45,7 +49,7 @@ def test_a_forecast_is_that_of_a_gaussian_process_over_rank_correlations() -> No
     known, asked = unit[: len(SCORED)], unit[len(SCORED) :]
     covariance = known @ known.T + DOUBT * np.eye(len(known))
     expected = asked @ known.T @ np.linalg.solve(covariance, [one.rank_ic for one in SCORED.values()])
-    told = foresight.foresee(ASKED)
+    told = foreseen(foresight, ASKED)
     assert [one.rank_ic for one in told] == pytest.approx(expected.tolist(), abs=1e-9)
     assert told[0].nearest == f"f{0:016x}"
     assert told[2].known > 0.9
@@ -56,7 +60,7 @@ def test_the_order_of_learning_changes_no_bit() -> None:
     forward, backward = learned(sorted(SCORED)), learned(sorted(SCORED, reverse=True))
     together = Foresight.of(PANEL, SEARCH)
     together.learn(SCORED)
-    assert forward.foresee(ASKED) == backward.foresee(ASKED) == together.foresee(ASKED)
+    assert foreseen(forward, ASKED) == foreseen(backward, ASKED) == foreseen(together, ASKED)
     assert forward.leaders(5) == backward.leaders(5) == together.leaders(5)
 
 
@@ -70,7 +74,7 @@ def test_nothing_hangs_on_days_after_the_window() -> None:
     later = Panel(PANEL.dates, PANEL.symbols, fields, PANEL.universe, PANEL.groups, PANEL.group_labels)
     other = Foresight.of(later, SEARCH)
     other.learn(SCORED)
-    assert other.foresee(ASKED) == learned(sorted(SCORED)).foresee(ASKED)
+    assert foreseen(other, ASKED) == foreseen(learned(sorted(SCORED)), ASKED)
 
 
 def test_drafts_are_chosen_by_promise_and_no_two_alike() -> None:
@@ -95,7 +99,7 @@ def test_drafts_are_chosen_by_promise_and_no_two_alike() -> None:
 def test_code_has_no_forecast() -> None:
     code = parse("def factor(panel):\n    return panel['close']\n")
     with pytest.raises(FactorError, match="Python"):
-        learned([]).foresee([code])
+        foreseen(learned([]), [code])
 
 
 def test_of_no_draft_none_is_chosen() -> None:
