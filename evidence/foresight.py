@@ -29,6 +29,8 @@ __all__ = ["Foreseen", "Foresight", "Leader", "Scored"]
 
 Frame = NDArray[np.float64]
 
+DECIMALS = 4
+"""Of a RankIC that is expected: its error is in the third."""
 FEWEST_COVERED, FEWEST_DISTINCT = 0.5, 0.15
 """Coverage, and share of a day's values that differ, below which a formula is told to be thin: of 64 names ten values."""
 EAGER = 2.0
@@ -79,12 +81,12 @@ class Foreseen:
     def record(self) -> dict[str, Any]:
         """Return the JSON form, rounded: nothing that follows may hang on the last digits."""
         return {
-            "rank_ic": round(self.rank_ic, 5),
-            "known": round(self.known, 3),
+            "rank_ic": round(self.rank_ic, DECIMALS),
+            "known": round(self.known, 2),
             "nearest": self.nearest,
-            "rank_correlation": round(self.rank_correlation, 3),
+            "rank_correlation": round(self.rank_correlation, 2),
             "thin": self.thin,
-            "beside": round(self.beside, 5),
+            "beside": round(self.beside, DECIMALS),
         }
 
 
@@ -104,8 +106,8 @@ class Leader:
         """Return the JSON form, rounded as `Foreseen.record`."""
         return {
             "id": self.id,
-            "rank_ic": round(self.rank_ic, 5),
-            "beside": round(self.beside, 5),
+            "rank_ic": round(self.rank_ic, DECIMALS),
+            "beside": round(self.beside, DECIMALS),
             "kin": list(self.kin),
         }
 

@@ -83,7 +83,7 @@ def _leader(
     """Return a leader's figures, with what it adds to the others and the formulas that are like it."""
     kin = [_kin(evaluator, name) for name in leader.kin]
     told = _factor(evaluator, leader.id, claims[leader.id], words, cited)
-    return {**told, "beside": round(leader.beside, 5), "kin": kin}
+    return {**told, "beside": round(leader.beside, 4), "kin": kin}
 
 
 def _kin(evaluator: Evaluator, name: str) -> dict[str, Any]:

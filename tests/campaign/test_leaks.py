@@ -40,7 +40,7 @@ SMALL = [
     "evidence.open_sealed=true",
     "evidence.leak_rank_ic=0.5",
 ]
-PYTHON = ("agents.drafts=1", "agents.python=true", "agents.rounds=1", "budget.evaluations=14", "budget.trials=3")
+PYTHON = ("agents.python=true", "agents.rounds=1", "budget.evaluations=14", "budget.trials=3")
 DAYS, NAMES, SEARCH = 700, 60, 315
 Answer = tuple[str, dict[str, Any]]
 
