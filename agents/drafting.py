@@ -41,23 +41,29 @@ class Drafting:
     either: bool
 
     async def redrafted(self, drafts: list[Json], count: int, times: int, ask: Ask) -> list[Json]:
-        """Return the drafts after the most promising were handed back so many times; changes of them have joined these."""
-        for number in range(1, times + 1 if len(drafts) > count else 1):
-            best = await self._best(drafts, max(count, SHOWN))
+        """Return the drafts after the most promising were handed back so many times; changes of them have joined these.
+
+        Of the others only Python code stays, of which nothing can be expected. Where fewer promise anything than may be
+        scored, all stay and nobody is asked.
+        """
+        for number in range(1, times + 1):
+            best = await self._best(drafts, max(count, SHOWN)) if len(drafts) > count else []
+            if len(best) < count:
+                break
             plain = [{name: value for name, value in each.items() if name not in FORECAST} for each in best]
-            drafts = await ask(number, best) + plain
+            drafts = [*await ask(number, best), *plain, *filter(_is_code, drafts)][:MOST_DRAFTS]
         return drafts
 
     async def worthiest(self, drafts: list[Json], count: int) -> list[Json]:
-        """Return as many drafts as may be scored: those that promise most, then the rest in their order.
+        """Return as many drafts as may be scored: the first Python code, those that promise most, then the rest in order.
 
-        A draft that cannot be forecast, such as Python code, or that would be refused, stands before what was not chosen:
-        what is wrong with it is worth a repair.
+        Of code nothing can be expected before it runs. Where fewer promise anything than may be scored, places are left for
+        what cannot be read or would be refused: it is worth a repair.
         """
         if len(drafts) <= count:
             return drafts
         told = await self._told(drafts, count)
-        code = [place for place, draft in enumerate(drafts) if is_python(draft["text"])]
+        code = [place for place, draft in enumerate(drafts) if _is_code(draft)]
         turned = {place: {**drafts[place], "text": f"-({drafts[place]['text']})"} for place in told["turned"]}
         chosen = list(dict.fromkeys([*code[:1], *told["chosen"], *range(len(drafts))]))
         return [turned.get(place, drafts[place]) for place in chosen[:count]]
@@ -74,3 +80,7 @@ class Drafting:
         asked = {"texts": texts, "hypothesis": self.hypothesis, "count": min(count, 64), "either": self.either, **like}
         told: Json = await self.box.call("evaluation.choose_drafts", asked)
         return told
+
+
+def _is_code(draft: Json) -> bool:
+    return is_python(draft["text"])

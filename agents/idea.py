@@ -9,6 +9,7 @@ from . import review
 from .asking import Question, answer
 from .diversity import Pile, Sieve, share_of
 from .guest import ask_guest
+from .marks import branches
 from .protocols import Desk, Json
 from .schemas import Ideas
 
@@ -18,7 +19,6 @@ SHOWN = 30
 SHOWN_HYPOTHESES = 100
 SHOWN_REFUSED = 10
 """Past factors and hypotheses that the Idea agent reads; more would push out what matters."""
-MOST_BRANCHES = 1_000
 LONGEST_QUERY = 4_000
 
 
@@ -138,14 +138,8 @@ def _sieve(desk: Desk, memory: Json) -> Sieve:
 
 def _earlier(desk: Desk, round_number: int) -> list[Json]:
     """Return all hypotheses of this run's earlier rounds, in their order."""
-    found = []
-    for number in range(1, round_number):
-        for index in range(MOST_BRANCHES):
-            hypothesis = desk.journal.read("hypothesis", f"r{number:02d}/h{index:02d}")
-            if hypothesis is None:
-                break
-            found.append(hypothesis)
-    return found
+    keys = (branch for number in range(1, round_number) for branch in branches(desk.journal, number, "h"))
+    return [desk.journal.read("hypothesis", branch) or {} for branch in keys]
 
 
 def _refused_before(desk: Desk, round_number: int) -> list[Json]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..factors.words import numbered
+from .protocols import Journal
+
+MOST_BRANCHES = 1_000
 
 
 class Mark(NamedTuple):
@@ -67,3 +70,13 @@ class Work:
         if self.refused:
             return [f"{key.rpartition('/')[0]}/a{self.attempt}" for key in self.refused]
         return [f"{self.branch}/s{self.step}/c{number}/a0" for number in range(self.count)]
+
+
+def branches(journal: Journal, round_number: int, letters: str = "ha") -> Iterator[str]:
+    """Yield the keys of a round's branches: of new hypotheses (`h`), then of those that a person sent back (`a`)."""
+    for letter in letters:
+        for index in range(MOST_BRANCHES):
+            branch = f"r{round_number:02d}/{letter}{index:02d}"
+            if journal.read("hypothesis", branch) is None:
+                break
+            yield branch

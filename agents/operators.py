@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
-from .marks import finite
+from .marks import branches, finite
 from .protocols import Desk, Journal, Json
 from .schemas import UNDIRECTED, Operator
 
@@ -22,7 +22,6 @@ NONE, ANY, OTHER = "none", "any", "other"
 KNOWN = frozenset({*get_args(Operator), *(MUTATED + name for name in UNDIRECTED)})
 SHOWN_CELLS = 40
 """Rows by weakness that a prompt shows, the most tried ones, beside one row for each operator."""
-MOST_BRANCHES = 1_000
 
 
 def operator_of(intent: str) -> str:
@@ -93,22 +92,12 @@ def count(scores: Iterable[Json], rows: Sequence[Json] = ()) -> list[Json]:
 
 def scores_of(journal: Journal, round_number: int, steps: int, repairs: int) -> Iterator[Json]:
     """Yield what the journal keeps of a round's formulas, in the order of their branches, steps and attempts."""
-    for branch in _branches(journal, round_number):
+    for branch in branches(journal, round_number):
         for step in range(steps + 1):
             for attempt in range(repairs + 1):
                 proposal = journal.read("proposal", f"{branch}/s{step}/a{attempt}") or {}
                 for item in proposal.get("items", []):
                     yield journal.read("score", item["key"]) or {}
-
-
-def _branches(journal: Journal, round_number: int) -> Iterator[str]:
-    """Yield a round's branches: those of new hypotheses, then those that a person sent back."""
-    for letter in "ha":
-        for index in range(MOST_BRANCHES):
-            branch = f"{_key(round_number)}/{letter}{index:02d}"
-            if journal.read("hypothesis", branch) is None:
-                break
-            yield branch
 
 
 def _key(round_number: int) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
+from ..factors.words import numbered
 from ..ledger import Ledger
 from .sheet import tidy
 
@@ -18,10 +18,5 @@ def changes(ledger: Ledger, run: str) -> list[dict[str, Any]]:
 
     `gained` sums |t| of a child less |t| of its parent on the search window.
     """
-    rows: list[dict[str, Any]] = []
-    for number in itertools.count(1):
-        kept = ledger.event(run, COUNTED, f"r{number:02d}")
-        if kept is None:
-            return [{**row, "gained": tidy(row["gained"])} for row in rows]
-        rows = kept.body["rows"]
-    raise AssertionError("a run has an end")
+    last = max(ledger.events(run, COUNTED), key=lambda event: numbered(event.key), default=None)
+    return [{**row, "gained": tidy(row["gained"])} for row in last.body["rows"]] if last else []

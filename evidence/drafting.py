@@ -68,9 +68,7 @@ def _learned(evaluator: Evaluator) -> Foresight:
     for name in sorted(name for name in tuple(lines) if name not in foresight):
         line = lines[name]
         if line.rank_ic is not None and line.t is not None and not line.hypothesis.startswith(SET):
-            expression = evaluator.read(evaluator.rows[name].text)
-            if not expression.code:
-                fresh[name] = Scored(expression, line.rank_ic, line.t)
+            fresh[name] = Scored(evaluator.read(evaluator.rows[name].text), line.rank_ic, line.t)
     names = list(fresh)
     for start in range(0, len(names), AT_ONCE):
         foresight.learn({name: fresh[name] for name in names[start : start + AT_ONCE]})

@@ -135,10 +135,11 @@ class Foresight:
         return not expression.code and not self._thin.knows_later(expression)
 
     def learn(self, scored: Mapping[str, Scored]) -> None:
-        """Take in scored formulas by id; what is known already, or was forgotten, is passed over."""
+        """Take in scored formulas by id; what is known already, was forgotten, or is Python code is passed over."""
         with self._turn:
             fresh = [name for name in scored if name not in self._passed]
             self._passed.update(fresh)
+            fresh = [name for name in fresh if not scored[name].expression.code]
             looks = self._thin.look([scored[name].expression for name in fresh])
             kept = [(name, look.ranks) for name, look in zip(fresh, looks, strict=True) if look.ranks.any()]
             if kept:
@@ -152,8 +153,9 @@ class Foresight:
         """Return what is expected of drafts, and the places of the `count` that are most worth scoring, best first.
 
         A draft promises what is expected of it over the square root of how much of it is known: what all of it would show,
-        were the rest like the part that earlier scores tell of; what leaders explain is left out of both. The choice goes by what is promised beside the leaders. Of
-        drafts that are to improve a leader every other choice goes by what is promised at all, of those that are news:
+        were the rest like the part that earlier scores tell of; what leaders explain is left out of both. What is unknown
+        of it is worth a bonus, and its nodes have a price. The choice goes by what is promised beside the leaders. Of drafts
+        that are to improve a scored factor every other choice goes by what is promised at all, of those that are news:
         leaders that are blends explain away the very formulas that they are blends of, until one of those is scored.
 
         Parameters
@@ -165,8 +167,8 @@ class Foresight:
         direction : {1, -1, 0}
             Sign in which the RankIC is wanted; 0 for either.
         like : str
-            The id of a scored factor that drafts are to improve: what is like it comes first, and is held against the
-            other leaders only.
+            The id of a scored factor that drafts are to improve: what is like it comes first, and is held against those
+            leaders only that are unlike it. An id that is not known counts as none.
 
         Raises
         ------

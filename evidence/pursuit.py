@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["APART", "DOUBT", "Dictionary", "beside", "leading", "left_beside"]
+__all__ = ["APART", "DOUBT", "Dictionary", "leading", "left_beside"]
 
 Frame = NDArray[np.float64]
 
@@ -54,8 +54,8 @@ class Dictionary:
     alike: Frame
 
     def beside(self, taken: Sequence[int]) -> Frame:
-        """Return what each factor adds to those taken, ``[K]``; see `beside`."""
-        return beside(self.t, self.alike, self, taken) if taken else self.t
+        """Return what each factor adds to those taken, ``[K]``; see `left_beside`."""
+        return left_beside(self.t, self.alike, self, taken)[0] if taken else self.t
 
     def worth(self, taken: Sequence[int]) -> Frame:
         """Return the squared t that each adds less the price of its nodes, ``[K]``; -1 where it is too like one taken."""
@@ -65,15 +65,10 @@ class Dictionary:
         return np.round(gains, 6)  # equal ranks are a tie on every machine
 
 
-def beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]) -> Frame:
-    """Return what factors add to some that are taken; see `left_beside`."""
-    return left_beside(t, across, dictionary, taken)[0]
-
-
 def left_beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]) -> tuple[Frame, Frame]:
-    """Return what factors add to some that are taken, and the share of their ranks that those leave.
+    """Return what factors add to some that are taken, ``[M]``, and the share of their ranks that those leave, ``[M]``.
 
-    They add 0 where those explain it, or where it is nothing alone.
+    What they add is in the unit of `t`, and 0 where those explain it, or where it is nothing alone.
 
     Parameters
     ----------
@@ -84,7 +79,7 @@ def left_beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence
     dictionary : Dictionary
         Its t are in the same unit.
     taken : sequence of int
-        Places in the dictionary.
+        Places in the dictionary, one at least.
     """
     own = dictionary.alike[np.ix_(taken, taken)] + DOUBT * np.eye(len(taken))
     shown = across[:, taken]

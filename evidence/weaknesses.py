@@ -29,10 +29,9 @@ def name_weaknesses(
 ) -> list[dict[str, Any]]:
     """Return the named weaknesses of a factor on the search window, each `{code, value, message}`.
 
-    Codes: `weak` (|t| under 3), `turnover` (over two thirds of a sleeve replaced when its
-    days are over), `costs` (loses after costs what it earns
-    before), `decay` (half of the one-day RankIC gone at ten days), `one_year` (without its best year under half is
-    left), `exposure` (mean rank correlation with beta, size or volatility beyond 0.5).
+    Codes: `weak` (|t| under 3), `turnover` (over two thirds of a sleeve are replaced when its days are over; the
+    value is one-way turnover a day over gross), `costs` (loses after costs what it earns before), `decay` (half of the
+    one-day RankIC gone at ten days), `one_year` (without its best year under half is left), `exposure` (mean rank correlation with beta, size or volatility beyond 0.5).
     """
     found = _from_figures(sheet)
     curve = sheet["decay"]

@@ -283,9 +283,10 @@ def _fill(context: Context, nest: Nest) -> None:
 def _drawn(context: Context) -> Iterator[tuple[str | Node, str]]:
     """Yield fresh formulas with a word on each: mostly skeletons of the mechanism, then typed random formulas."""
     mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
-    narrow = mechanism is not None and not mechanism.open
-    skeletons = _skeletons(context, mechanism) if mechanism is not None and narrow else _any_skeleton(context)
-    share = GRAMMAR_SHARE if narrow else OPEN_GRAMMAR_SHARE
+    if mechanism is None or mechanism.open:
+        skeletons, share = _any_skeleton(context), OPEN_GRAMMAR_SHARE
+    else:
+        skeletons, share = _skeletons(context, mechanism), GRAMMAR_SHARE
     for _ in range(8 * TRIES + 4 * context.count):
         drawn = None if context.rng.random() < share else next(skeletons, None)
         tree = None if drawn else _sampled(context)

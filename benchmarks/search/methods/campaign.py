@@ -32,6 +32,7 @@ SEARCH = (
 )
 """Many short rounds, so that every forecast rests on all that was scored, and more of them than any budget lasts."""
 ABLATIONS = {
+    "without forecasts": ("agents.drafts=1", "agents.redrafts=0"),
     "without memory": ("agents.memory=false",),
     "without directed operators": ("agents.directed=false",),
     "without islands": ("agents.islands=1",),
