@@ -1,9 +1,10 @@
 """The archive: what a search remembers of its formulas, the best of every niche beside the strongest of all.
 
-A niche is a cell of mechanism x horizon x turnover, after MAP-Elites: Mouret and Clune (2015), "Illuminating search spaces
-by mapping elites". Twelve spellings of one effect are one niche, so what agents are shown are different effects. Islands
-keep lines of search apart: the branches of one see what branches of the same island found, until the next migration;
-Whitley, Rana and Heckendorn (1999), "The island model genetic algorithm".
+A niche is a cell of mechanism x horizon x turnover, as in MAP-Elites: Mouret and Clune (2015), "Illuminating search spaces
+by mapping elites"; the strongest are kept beside the map, which that does not do. Twelve spellings of one effect are one
+niche, so what agents are shown are different effects. Islands keep lines of search apart: the branches of one see what
+branches of the same island found, until the next migration; Whitley, Rana and Heckendorn (1999), "The island model genetic
+algorithm".
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def niche(hypothesis: Json, reads: Iterable[str], turnover: float | None, sleeve
 def placed(desk: Desk, branch: str, scored: Iterable[Json]) -> list[Mark]:
     """Return the marks of a branch's scored formulas, each in its niche; the journal keeps each, and who fills a niche first."""
     hypothesis = desk.journal.read("hypothesis", branch) or {}
-    spoken = idea.language(desk.journal.read("recall", branch.split("/")[0]) or {})
+    spoken = idea.language(desk, desk.journal.read("recall", branch.split("/")[0]) or {})
     marks = []
     for told in scored:
         if told["ok"]:

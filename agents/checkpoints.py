@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # Whoever imports this module is about to run a graph, and `graph` imports it no sooner.
 from langgraph.checkpoint.sqlite import SqliteSaver  # noqa: TID253
+
+from .in_the_loop import InTheLoop
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
         ChannelVersions,
         Checkpoint,
         CheckpointMetadata,
-        CheckpointTuple,
     )
 
     from .protocols import Place
@@ -46,7 +47,7 @@ async def opened(place: Place) -> AsyncIterator[BaseCheckpointSaver[str]]:
         yield LastCheckpoint(connection)
 
 
-class LastCheckpoint(SqliteSaver):
+class LastCheckpoint(InTheLoop, SqliteSaver):
     """Keeps the newest checkpoint of each thread and what was written since; older ones go with the newest's coming.
 
     One transaction adds a checkpoint and takes away those before it: a process that is killed leaves the one or the
@@ -88,30 +89,6 @@ class LastCheckpoint(SqliteSaver):
             for table in ("checkpoints", "writes"):
                 cursor.execute(f"DELETE FROM {table} WHERE {_OTHERS}", thread)
             return kept
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return the newest checkpoint of a thread, or None."""
-        return self.get_tuple(config)
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Keep a checkpoint; the loop waits for the disk, so that no cancellation falls in between."""
-        return self.put(config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """Keep what a node returned while others of its step still work."""
-        self.put_writes(config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Forget a thread."""
-        self.delete_thread(thread_id)
 
 
 _OTHERS = "thread_id = ? AND checkpoint_ns = ? AND checkpoint_id <> ?"

@@ -24,7 +24,7 @@ class AgentsConfig(BaseModel):
     )  # fmt: skip
     redrafts: int = Field(
         default=0, ge=0, le=8,
-        description="times that an agent is asked to change its most promising drafts before any is scored; each is a model call per hypothesis and step",
+        description="times that an agent is asked to change the drafts that are most worth scoring before any is scored; each is a model call per hypothesis and step",
     )  # fmt: skip
     steps: int = Field(default=3, ge=0, le=20, description="critiques, each followed by mutation, per hypothesis")
     repairs: int = Field(default=2, ge=0, le=2, description="repairs of a refused formula with the exact error")

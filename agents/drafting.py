@@ -13,7 +13,7 @@ __all__ = ["MOST_DRAFTS", "Drafting"]
 MOST_DRAFTS = 512
 FORECAST = ("rank_ic", "known")
 SHOWN = 16
-"""Drafts that an agent is shown to change: the most promising."""
+"""Drafts that an agent is shown to change: those most worth scoring."""
 
 Ask = Callable[[int, Sequence[Json]], Awaitable[list[Json]]]
 """Asks for further drafts: the number of the time, and the drafts to change with what is expected of each."""
@@ -41,7 +41,7 @@ class Drafting:
     either: bool
 
     async def redrafted(self, drafts: list[Json], count: int, times: int, ask: Ask) -> list[Json]:
-        """Return the drafts after the most promising were handed back so many times; changes of them have joined these.
+        """Return the drafts after those most worth scoring were handed back so many times; changes of them have joined these.
 
         Of the others only Python code stays, of which nothing can be expected. Where fewer promise anything than may be
         scored, all stay and nobody is asked.
@@ -64,12 +64,12 @@ class Drafting:
             return drafts
         told = await self._told(drafts, count)
         code = [place for place, draft in enumerate(drafts) if _is_code(draft)]
-        turned = {place: {**drafts[place], "text": f"-({drafts[place]['text']})"} for place in told["turned"]}
+        turned = {row["place"]: {**drafts[row["place"]], "text": row["text"]} for row in told["turned"]}
         chosen = list(dict.fromkeys([*code[:1], *told["chosen"], *range(len(drafts))]))
         return [turned.get(place, drafts[place]) for place in chosen[:count]]
 
     async def _best(self, drafts: Sequence[Json], count: int) -> list[Json]:
-        """Return the most promising drafts, each with what is expected of it."""
+        """Return the drafts that are most worth scoring, for what they promise or would tell, each with what is expected of it."""
         told = await self._told(drafts, count)
         rows = [(drafts[place], told["forecasts"][place] or {}) for place in told["chosen"]]
         return [{**draft, "rank_ic": said.get("beside"), "known": said.get("known")} for draft, said in rows]

@@ -62,7 +62,7 @@ def _drafting(desk: Desk, work: Work) -> Drafting:
 
 
 async def _redrafted(desk: Desk, work: Work, question: Question, drafts: list[Json]) -> list[Json]:
-    """Return the drafts after the agent changed the most promising ones, as often as the campaign file asks."""
+    """Return the drafts after the agent changed those most worth scoring, as often as the campaign file asks."""
 
     async def again(number: int, best: Sequence[Json]) -> list[Json]:
         told = ("text", "rank_ic", "known", "intent", "parent")
@@ -127,7 +127,7 @@ def _context(desk: Desk, work: Work) -> Json:
     learnt = operators.told(desk, review.number_of(work.round_key))
     return {
         "task": "repair" if work.refused else "factor",
-        "language": language(memory),
+        "language": language(desk, memory),
         "market": {"horizon_days": desk.horizon_days},
         **({"steer": desk.steer.record()} if desk.steer.record() else {}),
         "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},

@@ -147,7 +147,7 @@ def likeness(desk: Desk) -> Alike:
 
     A factor that a person wants changed stands in no other's way.
     """
-    spoken = language(desk.journal.read("recall", "r01") or {})
+    spoken = language(desk, desk.journal.read("recall", "r01") or {})
     fields, groups = tuple(spoken["fields"]), tuple(spoken["groups"])
 
     def scored(mark: Mark) -> Json:

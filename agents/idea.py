@@ -20,6 +20,8 @@ SHOWN_HYPOTHESES = 100
 SHOWN_REFUSED = 10
 """Past factors and hypotheses that the Idea agent reads; more would push out what matters."""
 LONGEST_QUERY = 4_000
+LANGUAGE = ("language", "operators")
+"""Where the journal keeps what is told of the operators."""
 
 
 async def recall(desk: Desk, round_key: str) -> Json:
@@ -29,6 +31,8 @@ async def recall(desk: Desk, round_key: str) -> Json:
     async def read() -> Json:
         past = await box.call("factors.recall", {"limit": desk.config.recall_limit, "query": _query(desk, round_key)})
         known = await box.call("market.search_fields", {"query": ""})
+        # The same at every round, and longer than all the rest.
+        desk.journal.record(*LANGUAGE, {"operators": [_operator(each) for each in past.pop("operators", [])]})
         return {**past, "described": known.get("fields", [])}
 
     return await desk.once("recall", round_key, read)
@@ -47,10 +51,10 @@ def names(listed: Sequence[object]) -> list[str]:
     return [item if isinstance(item, str) else str(item["name"]) for item in listed if isinstance(item, (str, dict))]
 
 
-def language(memory: Json) -> Json:
+def language(desk: Desk, memory: Json) -> Json:
     """Return what every prompt says of the language: its operators, and the fields and groups of this market."""
     return {
-        "operators": [_operator(item) for item in memory.get("operators", [])],
+        "operators": (desk.journal.read(*LANGUAGE) or {}).get("operators", []),
         "fields": names(memory.get("fields", [])),
         "groups": names(memory.get("groups", [])),
     }
@@ -132,7 +136,7 @@ def _keep(desk: Desk, key: str, hypotheses: Sequence[Json]) -> list[str]:
 
 
 def _sieve(desk: Desk, memory: Json) -> Sieve:
-    spoken = language(memory)
+    spoken = language(desk, memory)
     return Sieve(desk.steer, {*spoken["fields"], *spoken["groups"]}, desk.config.max_likeness)
 
 
@@ -156,7 +160,7 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
     return {
         "task": "idea",
         "market": {"horizon_days": desk.horizon_days, "fields": memory.get("described") or memory.get("fields", [])},
-        "language": language(memory),
+        "language": language(desk, memory),
         **({"steer": steer} if steer else {}),
         "record": {
             "factors": remembered.get("factors", [])[:SHOWN],

@@ -19,7 +19,7 @@ MOST_FIELDS = 20
 async def score_seeds(desk: Desk, start: int) -> list[Mark]:
     """Score some seeds from a position on and return the marks of those that the server took."""
     memory = await idea.recall(desk, ROUND)
-    spoken = idea.language(memory)
+    spoken = idea.language(desk, memory)
     marks: list[Mark] = []
     for place, seed in list(enumerate(desk.own.seeds))[start : start + AT_ONCE]:
         branch = f"{ROUND}/h{place:04d}"

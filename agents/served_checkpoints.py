@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 # Whoever imports this module is about to run a graph on a server; see `checkpoints`.
 from langgraph.checkpoint.postgres import PostgresSaver  # noqa: TID253
 
+from .in_the_loop import InTheLoop
 from .protocols import Link
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ LOCK = 0x0A1FA_100
 """By this number processes take turns when they make the tables."""
 
 
-class ServedCheckpoint(PostgresSaver):  # type: ignore[misc]  # it is not installed where types are checked
+class ServedCheckpoint(InTheLoop, PostgresSaver):  # type: ignore[misc]  # it is not installed where types are checked
     """Keeps the newest checkpoint of each thread and what was written since, as `LastCheckpoint` does in a file."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        link.repeated(super().__init__)
+        link.repeated(lambda connection: PostgresSaver.__init__(self, connection))
         self._again(self._prepare)
 
     def _again(self, deed: Callable[[], T]) -> T:
@@ -87,30 +88,20 @@ class ServedCheckpoint(PostgresSaver):  # type: ignore[misc]  # it is not instal
 
         return self._again(deed)
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the newest checkpoint of a thread, or None."""
-        found: CheckpointTuple | None = self._again(lambda: self.get_tuple(config))
+        found: CheckpointTuple | None = self._again(lambda: super(ServedCheckpoint, self).get_tuple(config))
         return found
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Keep a checkpoint; the loop waits for the server, so that no cancellation falls in between."""
-        return self.put(config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(
+    def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Keep what a node returned while others of its step still work."""
-        self._again(lambda: self.put_writes(config, writes, task_id, task_path))
+        self._again(lambda: super(ServedCheckpoint, self).put_writes(config, writes, task_id, task_path))
 
-    async def adelete_thread(self, thread_id: str) -> None:
+    def delete_thread(self, thread_id: str) -> None:
         """Forget a thread."""
-        self._again(lambda: self.delete_thread(thread_id))
+        self._again(lambda: super(ServedCheckpoint, self).delete_thread(thread_id))
 
 
 _OTHERS = "thread_id = %s AND checkpoint_ns = %s AND checkpoint_id <> %s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,12 +14,14 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from ..factors import Expression
 from .pursuit import DOUBT, Dictionary, leading
 
-__all__ = ["MOST_LEADERS", "Basis", "Scored", "lengths"]
+__all__ = ["MOST_LEADERS", "Basis", "Scored", "lengths", "share"]
 
 Frame = NDArray[np.float64]
 
-MOST = 1_500
-"""Scored factors that forecasts rest on: the strongest."""
+STRONGEST, ANY = 1_000, 500
+"""Scored factors that forecasts rest on: the strongest, and of the others the first by id, which are any: they tell where
+nothing is.
+"""
 MOST_LEADERS = 16
 """Leaders that drafts are held against."""
 KIN, MOST_KIN = 0.45, 7
@@ -48,15 +50,28 @@ class Basis:
         ``[K, cells]``: their ranks.
     products : NDArray[np.float32]
         ``[K, K]``: of each with each.
+    others : NDArray[np.float32]
+        ``[J, cells]``: ranks of formulas that stand for all that could be written.
+    reach : NDArray[np.float32]
+        ``[K, J]``: products of the scored ones with those.
     """
 
     ids: tuple[str, ...] = ()
     scored: tuple[Scored, ...] = ()
     looks: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     products: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    others: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    reach: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+
+    def facing(self, others: NDArray[np.float32]) -> Basis:
+        """Return the same with other formulas to stand for all that could be written."""
+        if others is self.others:
+            return self
+        reach = self.looks @ others.T if self.ids else np.zeros((0, len(others)), np.float32)
+        return replace(self, others=others, reach=reach)
 
     def joined(self, names: Sequence[str], scored: Sequence[Scored], ranks: NDArray[np.float32]) -> Basis:
-        """Return what is known with further formulas: the strongest where there are too many, whenever they came."""
+        """Return what is known with further formulas: where there are too many the same ones, whenever they came."""
         old = len(self.ids)
         looks = np.vstack([self.looks, ranks]) if old else ranks
         across = ranks @ looks.T
@@ -65,9 +80,14 @@ class Basis:
         products[old:, :], products[:, old:] = across, across.T
         ids, rows = (*self.ids, *names), (*self.scored, *scored)
         order = sorted(range(len(ids)), key=lambda at: (-abs(rows[at].rank_ic), ids[at]))
-        keep = sorted(order[:MOST], key=ids.__getitem__)
+        others = sorted(order[STRONGEST:], key=ids.__getitem__)[:ANY]
+        keep = sorted([*order[:STRONGEST], *others], key=ids.__getitem__)
         kept = np.ascontiguousarray(products[np.ix_(keep, keep)])
-        return Basis(tuple(ids[at] for at in keep), tuple(rows[at] for at in keep), looks[keep], kept)
+        seen = ranks @ self.others.T if len(self.others) else np.zeros((len(names), 0), np.float32)
+        reach = np.vstack([self.reach, seen]) if old else seen
+        return Basis(
+            tuple(ids[at] for at in keep), tuple(rows[at] for at in keep), looks[keep], kept, self.others, reach[keep]
+        )
 
     @cached_property
     def places(self) -> Mapping[str, int]:
@@ -106,10 +126,38 @@ class Basis:
         """Return the weights of the scored RankICs in a forecast, ``[K]``."""
         return np.asarray(cho_solve(self._factored, self.rank_ic), np.float64)
 
-    def explained(self, across: Frame) -> Frame:
-        """Return how much of other formulas' ranks these explain, ``[M]``, from their rank correlations ``[M, K]``."""
-        solved = solve_triangular(self._factored[0], across.T, lower=True)
-        return np.asarray(np.clip(np.einsum("ij,ij->j", solved, solved), 0.0, 1.0), np.float64)
+    def apart(self, across: Frame) -> Frame:
+        """Return coordinates of other formulas in which these are no longer alike, ``[K, M]``, from ``[M, K]`` correlations.
+
+        Their squares add up to the share of a formula's ranks that these explain.
+        """
+        if not self.ids:
+            return np.zeros((0, len(across)))
+        return np.asarray(solve_triangular(self._factored[0], across.T, lower=True), np.float64)
+
+    @cached_property
+    def _others_apart(self) -> Frame:
+        """Return the coordinates of what stands for all that could be written, ``[K, J]``."""
+        return self.apart(self.reach.T / np.outer(lengths(self.others), self.lengths))
+
+    def tells(self, ranks: NDArray[np.float32], coordinates: Frame) -> Frame:
+        """Return how much of all that could be written, and is not known, the score of each formula would tell, ``[M]``.
+
+        The mean share of variance by which what is not known of `others` would shrink (Cohn 1996, Neural Networks 9, 1071).
+        A formula that is merely unlike all others tells of nothing but itself.
+
+        Parameters
+        ----------
+        ranks : NDArray[np.float32]
+            ``[M, cells]``: of the formulas.
+        coordinates : NDArray[np.float64]
+            ``[K, M]``: theirs, as `apart` returns them.
+        """
+        if not len(self.others):
+            return np.zeros(len(ranks))
+        alike = (ranks @ self.others.T) / np.outer(lengths(ranks), lengths(self.others))
+        left = alike - coordinates.T @ self._others_apart
+        return np.asarray((left**2).mean(axis=1) / (1.0 - share(coordinates) + DOUBT), np.float64)
 
     @cached_property
     def leading(self) -> Mapping[int, float]:
@@ -128,6 +176,11 @@ class Basis:
         near = [at for at in range(len(self.ids)) if at != place and alike[at] >= KIN]
         near.sort(key=lambda at: (-round(float(worth[at] * alike[at]), 6), self.ids[at]))
         return tuple(self.ids[at] for at in near[:MOST_KIN])
+
+
+def share(coordinates: Frame) -> Frame:
+    """Return how much of formulas' ranks is explained, 0 to 1, ``[M]``, from their coordinates ``[K, M]``."""
+    return np.asarray(np.clip(np.einsum("ij,ij->j", coordinates, coordinates), 0.0, 1.0), np.float64)
 
 
 def lengths(ranks: NDArray[np.float32]) -> Frame:

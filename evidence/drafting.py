@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from ..factors import Expression, FactorError
+from ..factors import Expression, FactorError, Node, render
 from .alignment import Claim
 from .evaluator import Evaluator
 from .foresight import Foresight, Leader, Scored
@@ -29,7 +29,7 @@ def choose_drafts(
     A draft that cannot be read, was scored before, is Python code, or would be refused is not chosen; scoring it says
     why. Nothing is recorded and no return is looked at. `like` is the id of a scored factor that drafts are to improve;
     see `Foresight.choose`. With `either`, what promises the opposite of the claimed direction counts as much, and `turned`
-    holds the places of those: they agree with the claim when they are turned round.
+    holds the places of those and their texts when they are turned round, so that they agree with the claim.
     """
     read = [_formula(evaluator, text) for text in texts]
     places = [place for place, each in enumerate(read) if each is not None]
@@ -39,7 +39,8 @@ def choose_drafts(
     for place, one in zip(places, told, strict=True):
         forecasts[place] = one.record()
     fit = list(islice((one for one in order if not refusal(evaluator, formulas[one], claim)), count))
-    turned = [places[one] for one in fit if either and told[one].rank_ic * claim.direction < 0]
+    against = [one for one in fit if either and told[one].record()["rank_ic"] * claim.direction < 0]
+    turned = [{"place": places[one], "text": _negated(formulas[one])} for one in against]
     return {"forecasts": forecasts, "chosen": [places[one] for one in fit], "turned": turned}
 
 
@@ -55,6 +56,11 @@ def _formula(evaluator: Evaluator, text: str) -> Expression | None:
         return expression if new and evaluator.foresight.may_see(expression) else None
     except FactorError:
         return None
+
+
+def _negated(expression: Expression) -> str:
+    root = expression.root
+    return render(root.args[0] if root.op == "neg" else Node("neg", (root,)))
 
 
 def _learned(evaluator: Evaluator) -> Foresight:

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..factors import Expression, FactorError
 from ..market import Panel
-from .basis import Basis, Scored, lengths
+from .basis import Basis, Scored, lengths, share
+from .population import Population
 from .pursuit import APART, left_beside
 from .thin import Thin
 from .windows import Window
@@ -29,12 +29,13 @@ __all__ = ["Foreseen", "Foresight", "Leader", "Scored"]
 
 Frame = NDArray[np.float64]
 
-DECIMALS = 4
-"""Of a RankIC that is expected: its error is in the third."""
+DECIMALS = 3
+"""Of a RankIC that is expected: its error is in the third, so that is the last that is told."""
 FEWEST_COVERED, FEWEST_DISTINCT = 0.5, 0.15
 """Coverage, and share of a day's values that differ, below which a formula is told to be thin: of 64 names ten values."""
 EAGER = 2.0
-"""What a formula of which nothing is known is worth, in standard errors of RankIC: how far formulas scatter."""
+"""What a change of which nothing is known is worth, in standard errors of RankIC: how far formulas scatter."""
+TINY = 1e-12
 LEAST_KNOWN = 0.1
 """Added to how much of a draft is known, so that little is not blown up."""
 FIRST = 1e3
@@ -112,19 +113,33 @@ class Leader:
         }
 
 
+class _Seen(NamedTuple):
+    """What is known of drafts: in words, and as their ranks, their correlations and coordinates in the basis."""
+
+    told: list[Foreseen]
+    ranks: NDArray[np.float32]
+    across: Frame
+    coordinates: Frame
+
+
 class Foresight:
     """Forecasts of one run, of formulas only: what Python code says is not known before it runs."""
 
-    def __init__(self, thin: Thin) -> None:
+    def __init__(self, thin: Thin, population: Population) -> None:
         self._thin = thin
+        self._population = population
         self._turn = RLock()  # tools answer on threads
         self._basis = Basis()
         self._passed: set[str] = set()
 
     @classmethod
-    def of(cls, panel: Panel, window: Window) -> Foresight:
-        """Return forecasts for a panel that know nothing yet; no day after the window is looked at."""
-        return cls(Thin(panel, window))
+    def of(cls, panel: Panel, window: Window, fields: Sequence[str]) -> Foresight:
+        """Return forecasts for a panel that know nothing yet; no day after the window is looked at.
+
+        `fields` are the columns that formulas may read.
+        """
+        thin = Thin(panel, window)
+        return cls(thin, Population(thin, tuple(fields)))
 
     def __contains__(self, factor_id: object) -> bool:
         """Tell whether a factor was learned, though it may have been forgotten since."""
@@ -153,10 +168,13 @@ class Foresight:
         """Return what is expected of drafts, and the places of the `count` that are most worth scoring, best first.
 
         A draft promises what is expected of it over the square root of how much of it is known: what all of it would show,
-        were the rest like the part that earlier scores tell of; what leaders explain is left out of both. What is unknown
-        of it is worth a bonus, and its nodes have a price. The choice goes by what is promised beside the leaders. Of drafts
-        that are to improve a scored factor every other choice goes by what is promised at all, of those that are news:
-        leaders that are blends explain away the very formulas that they are blends of, until one of those is scored.
+        were the rest like the part that earlier scores tell of; what leaders explain is left out of both. Its nodes have a
+        price. The choice goes by what is promised beside the leaders, and every other one by what a score would tell of all
+        that could be written; see `Basis.tells`.
+
+        Of drafts that are to improve a scored factor every other choice goes by what is promised at all, of those that are
+        news: leaders that are blends explain away the very formulas that they are blends of, until one of those is scored.
+        What is unknown of such a draft is worth a bonus.
 
         Parameters
         ----------
@@ -178,55 +196,59 @@ class Foresight:
         if not expressions:
             return [], []
         with self._turn:
-            told, ranks = self._foreseen(expressions)
-            basis, across = self._basis, self._basis.across(ranks)
-            own = basis.places.get(like, -1)
-            promised, left = self._promised(told, across, own)
-            share = np.array([one.known for one in told])
-            price = NODE_T * np.array([each.core.size for each in expressions]) - EAGER * np.sqrt(1.0 - share)
-            fits = np.array([not one.thin and abs(one.rank_correlation) < COPY for one in told], bool)
-            if own >= 0:
-                price -= np.where(fits & (np.abs(across[:, own]) >= NEAR), FIRST, 0.0)
+            self._basis = self._basis.facing(self._population.ranks(len(self._passed)))
+            basis, seen = self._basis, self._seen(expressions)
+            told, own = seen.told, basis.places.get(like, -1)
             plain = np.array([one.rank_ic for one in told]) / basis.unit
+            promised, left = self._beside(plain, seen.across, own)
+            known = share(seen.coordinates)
+            price = NODE_T * np.array([each.core.size for each in expressions])
+            fits = np.array([not one.thin and abs(one.rank_correlation) < COPY for one in told], bool)
             news = np.array([abs(one.rank_correlation) < NEWS for one in told], bool)
-            rest = np.maximum(share - (1.0 - left), 0.0)
-            goals = [(promised, rest, fits), *([(plain, share, fits & news)] if own >= 0 else [])]
+            goals = [(promised, np.maximum(known - (1.0 - left), 0.0), fits)]
+            if own >= 0:
+                goals.append((plain, known, fits & news))
+                near = np.abs(seen.across[:, own]) >= NEAR
+                price -= EAGER * np.sqrt(1.0 - known) + np.where(fits & near, FIRST, 0.0)
             orders = [
-                _order(_in(direction, adds) / np.sqrt(known + LEAST_KNOWN) - price, fit) for adds, known, fit in goals
+                _order(_in(direction, adds) / np.sqrt(part + LEAST_KNOWN) - price, fit) for adds, part, fit in goals
             ]
+            if not like:
+                tells = basis.tells(seen.ranks, seen.coordinates)
+                orders.append(_order(tells / max(float(tells.max()), TINY), fits))
+                if len(self._passed) % 2:  # where one is chosen at a time, both have their turn
+                    orders.reverse()
             told = [replace(one, beside=float(adds * basis.unit)) for one, adds in zip(told, promised, strict=True)]
-            return told, _unlike(orders, ranks, count)
+            return told, _unlike(orders, seen.ranks, count)
 
-    def _promised(self, told: Sequence[Foreseen], across: Frame, own: int) -> tuple[Frame, Frame]:
+    def _beside(self, plain: Frame, across: Frame, own: int) -> tuple[Frame, Frame]:
         """Return the t that drafts promise beside the leaders that are unlike the one at place `own`; -1: beside all.
 
         Also the share of their ranks that those leaders leave.
         """
         basis = self._basis
-        plain = np.array([one.rank_ic for one in told]) / basis.unit
         others = [at for at in basis.leading if own < 0 or np.abs(basis.dictionary.alike[own, at]) < APART]
-        if not others or not len(told):
-            return plain, np.ones(len(told))
+        if not others:
+            return plain, np.ones(len(plain))
         return left_beside(plain, across, basis.dictionary, others)
 
-    def _foreseen(self, expressions: Sequence[Expression]) -> tuple[list[Foreseen], NDArray[np.float32]]:
+    def _seen(self, expressions: Sequence[Expression]) -> _Seen:
         if any(each.code for each in expressions):
             raise FactorError("nothing can be foreseen of Python code", field="texts", hint="Score it.")
         basis, looks = self._basis, self._thin.look(expressions)
         thin = [look.coverage < FEWEST_COVERED or look.distinct < FEWEST_DISTINCT for look in looks]
         ranks = np.array([look.ranks for look in looks])
-        if not basis.ids or not looks:
-            return [Foreseen(0.0, 0.0, "", 0.0, each) for each in thin], ranks
         across = basis.across(ranks)
-        shares = basis.explained(across)
+        coordinates = basis.apart(across)
+        if not basis.ids:
+            return _Seen([Foreseen(0.0, 0.0, "", 0.0, each) for each in thin], ranks, across, coordinates)
         nearest = np.abs(across).argmax(axis=1)
+        rows = zip(across @ basis.weights, share(coordinates), nearest, across, thin, strict=True)
         found = [
-            Foreseen(float(rank_ic), float(share), basis.ids[near], float(row[near]), each)
-            for rank_ic, share, near, row, each in zip(
-                across @ basis.weights, shares, nearest, across, thin, strict=True
-            )
+            Foreseen(float(rank_ic), float(known), basis.ids[near], float(row[near]), each)
+            for rank_ic, known, near, row, each in rows
         ]
-        return found, ranks
+        return _Seen(found, ranks, across, coordinates)
 
     def leaders(self, limit: int) -> list[Leader]:
         """Return the scored factors that between them say what was found, at most `limit`, strongest first."""
@@ -249,14 +271,19 @@ def _order(worth: Frame, fits: NDArray[np.bool_]) -> list[int]:
 
 
 def _unlike(orders: Sequence[Sequence[int]], ranks: NDArray[np.float32], count: int) -> list[int]:
-    """Return places whose ranks are not alike, taken from the orders in turn."""
+    """Return places whose ranks are not alike, from the orders in turn: of each its first that is still to be had."""
     chosen: list[int] = []
     norms = lengths(ranks)
-    turns = [each for pair in zip_longest(*orders) for each in pair if each is not None]
-    for place in dict.fromkeys(turns):
-        if len(chosen) >= count:
-            break
-        alike = np.abs(ranks[chosen] @ ranks[place]) / (norms[chosen] * norms[place]) if chosen else np.zeros(0)
-        if not (alike >= TWIN).any():
+
+    def fresh(place: int) -> bool:
+        alike = np.abs(ranks[chosen] @ ranks[place]) / (norms[chosen] * norms[place])
+        return place not in chosen and not (alike >= TWIN).any()
+
+    queues = [iter(order) for order in orders]
+    while queues and len(chosen) < count:
+        queue = queues.pop(0)
+        place = next((each for each in queue if not chosen or fresh(each)), None)
+        if place is not None:
             chosen.append(place)
+            queues.append(queue)
     return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,8 @@ CELLS = 6_000
 """Names that are looked at, and about how many of their days; correlations are then known to about .015."""
 FEWEST_NAMES = 10
 TOGETHER = 64
+AT_HAND, CACHED_BYTES = 512, 96 << 20
+"""Looks and bytes of subtrees that are kept: drafts are looked at again with changes of them, which share most of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,11 @@ class Thin:
 
     @cached_property
     def _engine(self) -> Engine:
-        return Engine(self._few, cache_bytes=0, threads=1)
+        return Engine(self._few, cache_bytes=CACHED_BYTES, threads=1)
+
+    @cached_property
+    def _kept(self) -> OrderedDict[str, Look]:
+        return OrderedDict()
 
     @cached_property
     def _levels(self) -> Levels:
@@ -76,15 +83,28 @@ class Thin:
         return slice(self.window.start, self.window.stop, max(1, self.window.days * names // CELLS))
 
     @cached_property
+    def cells(self) -> int:
+        """Return how many ranks a look holds."""
+        return len(range(self.window.stop)[self._days]) * self._engine.panel.names
+
+    @cached_property
     def _members(self) -> int:
         return max(int(self._engine.panel.universe[self._days].sum()), 1)
 
     def look(self, expressions: Sequence[Expression]) -> list[Look]:
-        """Look at formulas, in order; they must be of this panel's fields."""
-        found: list[Look] = []
-        for start in range(0, len(expressions), TOGETHER):
-            found += map(self._seen, self._engine.evaluate(expressions[start : start + TOGETHER]))
-        return found
+        """Look at formulas, in order; they must be of this panel's fields. One thread looks at a time."""
+        texts = [each.text for each in expressions]
+        fresh = list({each.text: each for each in expressions if each.text not in self._kept}.values())
+        found = {text: self._kept[text] for text in texts if text in self._kept}
+        for start in range(0, len(fresh), TOGETHER):
+            part = fresh[start : start + TOGETHER]
+            found.update(zip((each.text for each in part), map(self._seen, self._engine.evaluate(part)), strict=True))
+        for text in texts:
+            self._kept[text] = found[text]
+            self._kept.move_to_end(text)
+        while len(self._kept) > AT_HAND:
+            self._kept.popitem(last=False)
+        return [found[text] for text in texts]
 
     def _seen(self, values: NDArray[np.float32]) -> Look:
         few = np.ascontiguousarray(values[self._days])

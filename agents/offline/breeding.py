@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...factors import Node, parse, replace, walk
+from ...factors.plain import CORE, PAIRS
 from ..operators import MUTATED
 from .mechanism import ACTIVITY, PRICES
-from .shape import CORE, PAIRS
 
 LADDER = (2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
 LAGS, STRETCHES = (1, 2, 3, 5, 10, 20), (0.25, 0.5, 2.0, 4.0)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ...factors import Expression, FactorError, Node, express, parse
-from ...factors.sampling import Grammar, sample_tree
+from ...factors.plain import drawn_from, sample_plain
 from ..operators import MUTATED, NONE
 from .bandit import Bandit
 from .breeding import CHANGES, DIRECTED, WEIGHTS, Stock, invert
@@ -18,7 +18,7 @@ from .codes import codes_of
 from .mechanism import Mechanism, by_name, draw, mechanisms
 from .reading import Context, Json
 from .review import CURES
-from .shape import CORE, FIELD_STEPS, PAIRS, RAW, WINDOWS, is_plain
+from .shape import is_plain
 
 TRIES = 60
 DRAWS = 80
@@ -35,7 +35,6 @@ LONGEST_INTENT = 80
 SPOKEN_FOR = ("condition", "neutralise")
 """Changes that a critique asks for and that make more than one idea of a formula."""
 WORD = re.compile(r"[a-z_]+")
-SIZES = (3, 4, 5, 6, 7, 8)
 GRAMMAR_SHARE, OPEN_GRAMMAR_SHARE = 0.5, 0.75
 """Share of fresh drafts that are drawn from the grammar, beside the skeletons of the hypothesis' mechanism, or of all."""
 
@@ -300,14 +299,11 @@ def _drawn(context: Context) -> Iterator[tuple[str | Node, str]]:
 
 
 def _sampled(context: Context) -> Node | None:
-    """Return a tree drawn from the plain part of the grammar, of the fields and operators that the hypothesis names."""
-    raw = tuple(name for name in context.fields if name in RAW) or context.fields
+    """Return a tree drawn from the plain part of the language, of the fields and operators that the hypothesis names."""
+    known = drawn_from(context.fields)
     claimed = {str(name) for name in context.part("hypothesis").get("fields", [])}
-    names = tuple(name for name in raw if name in claimed) or raw
-    said = frozenset(WORD.findall(str(context.part("hypothesis").get("statement", ""))))
-    looks_back = tuple(name for name in (*CORE, *PAIRS) if name in said) or (*CORE, *PAIRS)
-    plain = Grammar(names, (), WINDOWS, (*looks_back, *FIELD_STEPS))
-    return sample_tree(context.rng, max_size=int(context.rng.choice(SIZES)), grammar=plain)
+    named = frozenset(WORD.findall(str(context.part("hypothesis").get("statement", ""))))
+    return sample_plain(context.rng, tuple(name for name in known if name in claimed) or known, named)
 
 
 def _any_skeleton(context: Context) -> Iterator[tuple[str, str]]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...factors.plain import CORE, PAIRS, drawn_from
 from ..diversity import FACTOR
 from ..structure import overlap
 from .codes import codes_of
 from .mechanism import Mechanism, by_name, mechanisms
 from .reading import Context, Json
-from .shape import CORE, PAIRS, RAW
 from .steering import read_steering
 from .succession import propose_successors
 from .variants import variant
 
-EXPLORING = 0.1
+EXPLORING = 0.2
 """Share of the evaluations that goes to fresh hypotheses alone, before anything is followed up."""
-EXPLOIT = 0.5
-"""Share of follow-ups from then on."""
+EXPLOIT = 0.3
+"""Share of follow-ups from then on: they polish what was found, and what is faint is found by looking elsewhere."""
 FEW_FIELDS, FEW_OPERATORS = (3, 4, 5), 7
 """How many fields and operators an open survey is about: a few, so that surveys of one round look in different places."""
+OPEN = 0.75
+"""Share of open surveys among fresh hypotheses: what nobody thought of is in no library of mechanisms."""
 TIRED = 3
 """Follow-ups of a leader after which another that adds half as much comes first."""
 PROMISING_T = 2.5
@@ -105,20 +107,15 @@ def _unlike(context: Context, one: Json, other: Json) -> bool:
 
 
 def _surveyed(context: Context, count: int) -> list[Json]:
-    """Return open surveys among so many fresh hypotheses, each of a few fields and operators drawn at random.
-
-    The more of what leads came from them, the more of them there are: half before anything leads.
-    """
+    """Return open surveys among so many fresh hypotheses, each of a few fields and operators drawn at random."""
     steering = read_steering(context)
     known = [each for each in mechanisms() if each.open and steering.allows(each)]
-    names = [name for name in RAW if name in context.fields]
+    names = drawn_from(context.fields)
     wide = [size for size in FEW_FIELDS if size <= len(names)]
     if not known or not wide or steering.wanted:
         return []
-    found = [_mechanism_of(context, row) == known[0].id for row in context.rows("record", "leaders")]
-    share = (1 + sum(found)) / (2 + len(found))
     surveys = []
-    for _ in range(int(context.rng.binomial(count, share))):
+    for _ in range(int(context.rng.binomial(count, OPEN))):
         chosen = _some(context, names, int(context.rng.choice(wide)))
         by = _some(context, (*CORE, *PAIRS), FEW_OPERATORS)
         said = f"{known[0].statement} Read here from {', '.join(chosen)} by {', '.join(by)}."

@@ -9,25 +9,13 @@ from __future__ import annotations
 
 from ...factors import OPERATORS, Node, walk
 
-__all__ = ["CORE", "FIELD_STEPS", "LARGEST", "PAIRS", "RAW", "WINDOWS", "bare", "is_plain"]
+__all__ = ["LARGEST", "bare", "is_plain"]
 
 LARGEST = 7
 """Nodes, the wrappers of the last step not counted."""
 DEEPEST = 2
 """Operators over time that stand inside each other."""
 
-CORE = (
-    "decay_linear", "delay", "delta", "ema", "ts_argmax", "ts_argmin", "ts_kurt", "ts_mad", "ts_max", "ts_mean", "ts_median",
-    "ts_min", "ts_rank", "ts_returns", "ts_rsquare", "ts_skew", "ts_slope", "ts_std", "ts_sum", "ts_zscore",
-)  # fmt: skip
-"""Operators of one series and one window that stand for each other: its level, spread, shape, path and change."""
-PAIRS = ("ts_corr", "ts_cov", "ts_beta")
-"""Operators of two series and one window."""
-FIELD_STEPS = ("abs", "add", "div", "log", "max", "min", "mul", "rank", "sub", "zscore")
-"""What is done to fields and to what looks back, day by day."""
-RAW = ("amount", "close", "high", "low", "open", "returns", "volume", "vwap")
-"""Fields that fresh formulas are drawn from, where the market has them."""
-WINDOWS = (3, 4, 5, 6, 8, 10, 12, 15, 18, 21, 25, 30, 35, 40, 45, 50, 55, 60)
 WRAPPERS = ("neg", "rank", "zscore", "scale")
 
 

@@ -4,6 +4,7 @@ python -m benchmarks.search setup                 install the rivals, once
 python -m benchmarks.search planted               markets whose alphas are known, at equal evaluations and at equal CPU time
 python -m benchmarks.search planted --seeds 2 --method oracle --method random
 python -m benchmarks.search planted --ablation    what each part of Alphaloom is worth
+python -m benchmarks.search coverage              what choosing formulas for what they tell is worth, before any score
 python -m benchmarks.search real --panel FILE     your own prices, the last fifth of the days sealed
 
 Markets and answers are kept in a folder (`--folder`), so that an interrupted run goes on. Each part is a module of this
@@ -20,6 +21,7 @@ from ..parts import run_part
 PARTS = {
     "setup": "install gplearn and LightGBM in an environment of their own, once",
     "planted": "markets whose alphas are known: recall, and correlation with the noise-free expected return",
+    "coverage": "how much of planted formulas others explain, by how these are chosen; no return is looked at",
     "real": "a real panel: sealed RankIC of the combinations, size-neutral, as paired differences",
 }
 

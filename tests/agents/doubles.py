@@ -122,7 +122,8 @@ class Servers:
     ) -> dict[str, Any]:
         """Choose the last drafts, and turn the very last where that is allowed: that the choice is taken can be seen."""
         chosen = list(range(len(texts)))[::-1][:count]
-        return {"forecasts": [None] * len(texts), "chosen": chosen, "turned": chosen[:1] if either else []}
+        turned = [{"place": place, "text": f"-({texts[place]})"} for place in chosen[: int(either)]]
+        return {"forecasts": [None] * len(texts), "chosen": chosen, "turned": turned}
 
     def leaders(self, limit: int = 10) -> dict[str, Any]:
         """Say that nothing leads."""

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphaloom.agents.offline.breeding import CHANGES, DIRECTED, WEIGHTS, Stock, invert
-from alphaloom.agents.offline.shape import CORE, PAIRS, is_plain
+from alphaloom.agents.offline.shape import is_plain
 from alphaloom.factors import OPERATORS, FactorError, Node, parse, render, sample, walk
+from alphaloom.factors.plain import CORE, PAIRS
 
 from .doubles import FIELDS, GROUPS
 

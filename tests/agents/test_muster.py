@@ -18,7 +18,7 @@ from .doubles import Lab, Model
 
 Maker = Callable[..., Lab]
 QUICK = AgentsConfig(
-    rounds=2, hypotheses=4, candidates=2, steps=1, early_search_t=4, node_timeout_seconds=0.5, node_backoff_seconds=0
+    rounds=2, hypotheses=4, candidates=2, steps=1, early_search_t=4, node_timeout_seconds=2, node_backoff_seconds=0
 )
 FOREVER = 1_000
 

@@ -22,6 +22,7 @@ from benchmarks.rivals.days import daily_rank_ic
 from benchmarks.search import market, planted
 from benchmarks.search.cells import Cell, Cells, read, write
 from benchmarks.search.choice import centred_ranks, chosen, combination, ridge
+from benchmarks.search.coverage import WAYS, explained
 from benchmarks.search.features import alpha158, formula, hand_over
 from benchmarks.search.known import draws, form
 from benchmarks.search.market import life_in, objection
@@ -297,3 +298,15 @@ def test_an_answer_is_kept_with_its_arrays(tmp_path: Path) -> None:
     assert found.combined is not None
     assert np.isnan(found.combined[0, 0])
     assert rank_correlation(found.combined[1:], values[1:]) > 0.999
+
+
+def test_what_tells_most_explains_more_than_what_is_most_unlike() -> None:
+    panel = simulate(SyntheticConfig(seed=1, days=400, names=60)).panel
+    planted_ones = tuple(replace(ALPHA, text=text) for text in FIVE)
+    small = SimpleNamespace(
+        panel=panel, alphas=planted_ones, windows=SimpleNamespace(search=Window("search", 0, 300, "", ""))
+    )
+    found = {name: explained(cast("World", small), way, 0, (10, 30)) for name, way in WAYS.items()}
+    for early, late in found.values():
+        assert 0 < early < late < 1
+    assert found["the most telling"][1] > found["the most unlike"][1]

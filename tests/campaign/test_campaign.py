@@ -279,7 +279,10 @@ def test_an_ended_model_budget_still_gives_a_report(files: Files, tmp_path: Path
 # The doors.
 
 
-@pytest.mark.parametrize("file", ["examples/us_daily.yaml", "desk/campaigns/demo.yaml", "desk/campaigns/template.yaml"])
+@pytest.mark.parametrize(
+    "file",
+    ["examples/us_daily.yaml", "examples/long_search.yaml", "desk/campaigns/demo.yaml", "desk/campaigns/template.yaml"],
+)
 def test_the_campaign_files_that_ship_can_be_read(file: str) -> None:
     assert Campaign.from_yaml(ROOT / file).settings.seed == 7
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -27,7 +28,24 @@ def test_forecasts_that_another_thread_made_meanwhile_are_not_asked(
 
     def overtaken(self: Foresight, scored: Mapping[str, Scored]) -> None:
         learn(self, scored)
-        vars(evaluator)["foresight"] = Foresight.of(evaluator.panel, evaluator.windows.search)
+        vars(evaluator)["foresight"] = Foresight.of(
+            evaluator.panel, evaluator.windows.search, tuple(evaluator.panel.fields)
+        )
 
     monkeypatch.setattr(Foresight, "learn", overtaken)
     assert choose_drafts(evaluator, DRAFTS, claim, 2) == expected
+
+
+def test_what_promises_the_opposite_direction_is_turned_round(lab: Callable[..., Lab]) -> None:
+    desk = lab()
+    up = 1 if desk.evaluator.rows[desk.scored(SCORED)].sheet["rank_ic"] > 0 else -1
+    drafts = ["-(ts_kurt(volume, 18) * ts_skew(returns, 30))", "ts_kurt(volume, 16) * ts_skew(returns, 33)"]
+    against = replace(claim_of(SCORED), direction=-up)
+    assert choose_drafts(desk.evaluator, drafts[1:], against, 1, either=True)["turned"] == [
+        {"place": 0, "text": f"-({drafts[1]})"}
+    ]
+    with_it = replace(against, direction=up)
+    assert choose_drafts(desk.evaluator, drafts[:1], with_it, 1, either=True)["turned"] == [
+        {"place": 0, "text": drafts[0][2:-1]}
+    ]
+    assert choose_drafts(desk.evaluator, drafts[1:], with_it, 1, either=True)["turned"] == []

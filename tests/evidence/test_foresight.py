@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from alphaloom.evidence.foresight import Foreseen, Foresight, Scored
+from alphaloom.evidence.population import Population
 from alphaloom.evidence.pursuit import DOUBT
 from alphaloom.evidence.thin import Thin, few_names
 from alphaloom.evidence.windows import Window
@@ -14,6 +15,7 @@ from alphaloom.factors.planting import PlantSettings
 from alphaloom.market import Panel, SyntheticConfig
 
 PANEL = planted_market(SyntheticConfig(seed=3, days=500, names=90), PlantSettings(count=0)).panel
+FIELDS = tuple(PANEL.fields)
 SEARCH = Window("search", 0, 300, "", "")
 TEXTS = (
     "ts_std(returns, 20)", "ts_mean(volume, 10) / ts_mean(volume, 60)", "ts_returns(close, 20)", "ts_skew(returns, 40)",
@@ -27,7 +29,7 @@ ASKED = [
 
 
 def learned(names: list[str]) -> Foresight:
-    foresight = Foresight.of(PANEL, SEARCH)
+    foresight = Foresight.of(PANEL, SEARCH, FIELDS)
     for name in names:
         foresight.learn({name: SCORED[name]})
     return foresight
@@ -58,9 +60,10 @@ def test_a_forecast_is_that_of_a_gaussian_process_over_rank_correlations() -> No
 
 def test_the_order_of_learning_changes_no_bit() -> None:
     forward, backward = learned(sorted(SCORED)), learned(sorted(SCORED, reverse=True))
-    together = Foresight.of(PANEL, SEARCH)
+    together = Foresight.of(PANEL, SEARCH, FIELDS)
     together.learn(SCORED)
-    assert foreseen(forward, ASKED) == foreseen(backward, ASKED) == foreseen(together, ASKED)
+    asked = [one.choose(ASKED, 3) for one in (forward, backward, together)]
+    assert asked[0] == asked[1] == asked[2]
     assert forward.leaders(5) == backward.leaders(5) == together.leaders(5)
 
 
@@ -72,9 +75,9 @@ def test_nothing_hangs_on_days_after_the_window() -> None:
     }
     fields["returns"] = np.vstack([PANEL.fields["returns"][:300], -PANEL.fields["returns"][300:]])
     later = Panel(PANEL.dates, PANEL.symbols, fields, PANEL.universe, PANEL.groups, PANEL.group_labels)
-    other = Foresight.of(later, SEARCH)
+    other = Foresight.of(later, SEARCH, FIELDS)
     other.learn(SCORED)
-    assert foreseen(other, ASKED) == foreseen(learned(sorted(SCORED)), ASKED)
+    assert other.choose(ASKED, 3) == learned(sorted(SCORED)).choose(ASKED, 3)
 
 
 def test_drafts_are_chosen_by_promise_and_no_two_alike() -> None:
@@ -94,6 +97,23 @@ def test_drafts_are_chosen_by_promise_and_no_two_alike() -> None:
     assert told[3].thin
     near, _ = foresight.choose(drafts, 1, direction=1, like=f"f{4:016x}")
     assert [one.rank_ic for one in near] == [one.rank_ic for one in told]
+
+
+def test_every_other_choice_is_what_would_tell_most_of_all_that_could_be_written() -> None:
+    drafts = [
+        parse(text) for text in ("ts_skew(volume, 30)", "ts_mean(close, 20) / close", "high / low", "ts_std(low, 5)")
+    ]
+    thin = Thin(PANEL, SEARCH)
+    others, ranks = Population(thin, FIELDS).ranks(0), np.array([look.ranks for look in thin.look(drafts)])
+    alike = (ranks @ others.T) / np.outer(np.linalg.norm(ranks, axis=1), np.linalg.norm(others, axis=1))
+    telling = int((alike**2).mean(axis=1).argmax())
+    foresight = learned([])
+    _, chosen = foresight.choose(drafts, 2)
+    assert chosen == [0, telling], "before any score the shortest promises most"
+    assert telling != 0
+    foresight.learn({"f": Scored(parse("sign(ts_skew(returns, 15))"), 0.0, 0.0)})
+    assert foresight.choose(drafts, 1)[1] == [telling], "where one is chosen at a time, both orders have their turn"
+    assert foresight.choose(drafts, 1, like="unknown")[1] == [0], "a follow-up does not look elsewhere"
 
 
 def test_code_has_no_forecast() -> None:

@@ -22,15 +22,8 @@ from .method import Allowance, Answer, Factor, preferred
 __all__ = ["ABLATIONS", "NAME", "Alphaloom"]
 
 NAME = "Alphaloom, offline"
-SEARCH = (
-    "agents.rounds=400",
-    "agents.hypotheses=8",
-    "agents.candidates=2",
-    "agents.steps=0",
-    "agents.drafts=16",
-    "agents.redrafts=2",
-)
-"""Many short rounds, so that every forecast rests on all that was scored, and more of them than any budget lasts."""
+SEARCH = Path(__file__).parents[3] / "examples" / "long_search.yaml"
+"""The campaign file that is run: what a user has for a long search."""
 ABLATIONS = {
     "without forecasts": ("agents.drafts=1", "agents.redrafts=0"),
     "without memory": ("agents.memory=false",),
@@ -59,25 +52,24 @@ class Alphaloom:
 
     def state(self) -> str:
         """Return the digest of the rooms that decide a campaign, and of its settings."""
-        return digest([code(), list(self.overrides)])[:12]
+        return digest([code(), SEARCH.read_text(encoding="utf-8"), list(self.overrides)])[:12]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
-        """Run a campaign to its end; its factors are what leads, then the rest in the order of what each adds on search days."""
+        """Run a campaign to its end; all that it scored is put in order by the rule that rivals are given."""
         settings = self._settings(allowance.evaluations, seed).on(handed(ground.whole))
         workspace = Path(tempfile.mkdtemp(prefix="alphaloom-campaign-"))
         try:
             record = Campaign(settings, workspace, clock=_never).run().record
-            scored = scored_in(workspace)
-            led = [scored[leader["id"]] for leader in record["leaders"] if leader["id"] in scored]
+            scored = list(scored_in(workspace).values())
         finally:
             shutil.rmtree(workspace, ignore_errors=True)
         more = {"trials": record["trials"], "accepted": [_accepted(entry) for entry in record["accepted"]]}
-        rest = preferred(ground, list(scored.values()))
-        return Answer((*led, *(each for each in rest if each not in led)), record["evaluations"], more=more)
+        more["scored"] = [[each.text, each.t] for each in scored]
+        return Answer(tuple(preferred(ground, scored)), record["evaluations"], more=more)
 
     def _settings(self, evaluations: int, seed: int) -> Settings:
-        asked = (f"seed={seed}", f"budget.evaluations={evaluations}", "budget.trials=10", *SEARCH, *self.overrides)
-        return read_settings(None, Settings, asked)
+        asked = (f"seed={seed}", f"budget.evaluations={evaluations}", *self.overrides)
+        return read_settings(SEARCH, Settings, asked)
 
 
 def handed(panel: Panel) -> MarketSettings:

@@ -1,0 +1,60 @@
+"""What a score would tell of formulas that nobody has scored: as the slow formula says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from alphaloom.evidence import basis
+from alphaloom.evidence.basis import Basis, Scored
+from alphaloom.evidence.pursuit import DOUBT
+from alphaloom.factors import parse
+
+ONE = Scored(parse("close"), 0.01, 2.0)
+
+
+def unit(ranks: NDArray[np.float32]) -> NDArray[np.float64]:
+    whole = ranks.astype(np.float64)
+    return np.asarray(whole / np.linalg.norm(whole, axis=1, keepdims=True))
+
+
+@given(st.integers(0, 10_000), st.integers(0, 4))
+def test_a_score_tells_by_how_much_the_rest_grows_less_uncertain(seed: int, scored: int) -> None:
+    rng = np.random.default_rng(seed)
+    known, others, drafts = (rng.integers(-9, 10, (count, 30)).astype(np.float32) for count in (scored, 7, 3))
+    one = Basis().facing(others[:2])
+    for at in range(scored):  # learned one by one, and before and after the others were exchanged
+        one = one.joined([f"f{at}"], [ONE], known[at : at + 1]).facing(others)
+
+    def unknown(given: NDArray[np.float32]) -> float:
+        """Return the mean variance of `others` when the scores of some formulas are given, each with its own doubt."""
+        left = unit(others) @ unit(others).T
+        if len(given):
+            across = unit(others) @ unit(given).T
+            alike = unit(given) @ unit(given).T + DOUBT * np.eye(len(given))
+            left = left - across @ np.linalg.solve(alike, across.T)
+        return float(np.diag(left).mean())
+
+    one = one.facing(others)
+    told = one.tells(drafts, one.apart(one.across(drafts)))
+    expected = [unknown(known) - unknown(np.vstack([known, draft[None]])) for draft in drafts]
+    np.testing.assert_allclose(told, expected, atol=1e-9)
+
+
+def test_of_too_many_the_same_are_kept_whenever_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(basis, "STRONGEST", 4)
+    monkeypatch.setattr(basis, "ANY", 3)
+    rng = np.random.default_rng(0)
+    rows = {f"f{at:02d}": Scored(ONE.expression, float(rank_ic), 1.0) for at, rank_ic in enumerate(rng.normal(size=20))}
+    ranks = {name: rng.integers(-9, 10, (1, 30)).astype(np.float32) for name in rows}
+    found = []
+    for _ in range(5):
+        one = Basis()
+        for name in rng.permutation(list(rows)):
+            one = one.joined([name], [rows[name]], ranks[name])
+        found.append(one.ids)
+    by_strength = sorted(rows, key=lambda name: -abs(rows[name].rank_ic))
+    assert set(found) == {tuple(sorted([*by_strength[:4], *sorted(by_strength[4:])[:3]]))}
