@@ -59,6 +59,10 @@ class AgentsConfig(BaseModel):
     memory: bool = Field(
         default=True, description="tell the agents what was tried before; false only to see what that is worth"
     )
+    unexplored: int = Field(
+        default=24, ge=0, le=64,
+        description="formulas that nobody wrote yet, and that are most worth a score, of which agents are told each round",
+    )  # fmt: skip
     archive: bool = Field(
         default=True,
         description="remember and show the best of every niche of mechanism, horizon and turnover; false: the strongest alone",

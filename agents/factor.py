@@ -135,6 +135,7 @@ def _context(desk: Desk, work: Work) -> Json:
             "library": memory.get("library", []),
             "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
             "cited": _cited(past, hypothesis),
+            "unexplored": past.get("unexplored", []) if work.step == 0 else [],
             "tried": _tried(desk, past, hypothesis, work),
             **({"operators": learnt} if learnt else {}),
             **review.shown(desk, review.number_of(work.round_key)),

@@ -13,7 +13,7 @@ from .marks import branches
 from .protocols import Desk, Json
 from .schemas import Ideas
 
-TOOLS = ("factors.recall", "market.search_fields")
+TOOLS = ("factors.recall", "market.search_fields", "evaluation.unexplored")
 
 SHOWN = 30
 SHOWN_HYPOTHESES = 100
@@ -33,7 +33,8 @@ async def recall(desk: Desk, round_key: str) -> Json:
         known = await box.call("market.search_fields", {"query": ""})
         # The same at every round, and longer than all the rest.
         desk.journal.record(*LANGUAGE, {"operators": [_operator(each) for each in past.pop("operators", [])]})
-        return {**past, "described": known.get("fields", [])}
+        new = await box.call("evaluation.unexplored", {"limit": wanted}) if (wanted := desk.config.unexplored) else {}
+        return {**past, **new, "described": known.get("fields", [])}
 
     return await desk.once("recall", round_key, read)
 
@@ -165,6 +166,7 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
         "record": {
             "factors": remembered.get("factors", [])[:SHOWN],
             "leaders": remembered.get("leaders", []),
+            "unexplored": remembered.get("unexplored", []),
             "hypotheses": remembered.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
             "mechanisms": remembered.get("mechanisms", []),
             "refusals": remembered.get("refusals", []),

@@ -168,7 +168,11 @@ class Basis:
         """Return the rank correlations of other formulas with these, ``[M, K]``."""
         if not self.ids or not len(ranks):
             return np.zeros((len(ranks), len(self.ids)))
-        return np.asarray((ranks @ self.looks.T) / np.outer(lengths(ranks), self.lengths), np.float64)
+        return self.correlations(ranks @ self.looks.T, ranks)
+
+    def correlations(self, products: NDArray[np.float32], ranks: NDArray[np.float32]) -> Frame:
+        """Return rank correlations, ``[M, K]``, from the products of other formulas' ranks with these and those ranks."""
+        return np.asarray(products / np.outer(lengths(ranks), self.lengths), np.float64)
 
     def kin(self, place: int) -> tuple[str, ...]:
         """Return the strongest formulas that are like one."""

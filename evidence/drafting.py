@@ -9,11 +9,11 @@ from typing import Any
 from ..factors import Expression, FactorError, Node, render
 from .alignment import Claim
 from .evaluator import Evaluator
-from .foresight import Foresight, Leader, Scored
+from .foresight import Foresight, Leader, Scored, Unexplored
 from .proposal import SET
 from .refusal import refusal
 
-__all__ = ["choose_drafts", "leaders"]
+__all__ = ["choose_drafts", "leaders", "unexplored"]
 
 AT_ONCE = 256
 """Formulas that are learnt together: after a resume all of them are to be, and memory stays small."""
@@ -47,6 +47,11 @@ def choose_drafts(
 def leaders(evaluator: Evaluator, limit: int) -> list[Leader]:
     """Return the scored formulas that between them say what was found on search; see `Foresight.leaders`."""
     return _learned(evaluator).leaders(limit)
+
+
+def unexplored(evaluator: Evaluator, limit: int) -> list[Unexplored]:
+    """Return formulas that nobody wrote yet and that are most worth a score; see `Foresight.unexplored`."""
+    return _learned(evaluator).unexplored(limit)
 
 
 def _formula(evaluator: Evaluator, text: str) -> Expression | None:

@@ -10,34 +10,31 @@ forecasts fits the luck of earlier scores.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..factors import Expression, FactorError
 from ..market import Panel
-from .basis import Basis, Scored, lengths, share
+from .basis import Basis, Scored
 from .population import Population
-from .pursuit import APART, left_beside
+from .reach import Reach
 from .thin import Thin
 from .windows import Window
+from .worth import Promise, Seen, order, unlike
 
-__all__ = ["Foreseen", "Foresight", "Leader", "Scored"]
+__all__ = ["Foreseen", "Foresight", "Leader", "Scored", "Unexplored"]
 
 Frame = NDArray[np.float64]
 
 DECIMALS = 3
 """Of a RankIC that is expected: its error is in the third, so that is the last that is told."""
-FEWEST_COVERED, FEWEST_DISTINCT = 0.5, 0.15
-"""Coverage, and share of a day's values that differ, below which a formula is told to be thin: of 64 names ten values."""
 EAGER = 2.0
 """What a change of which nothing is known is worth, in standard errors of RankIC: how far formulas scatter."""
-TINY = 1e-12
-LEAST_KNOWN = 0.1
-"""Added to how much of a draft is known, so that little is not blown up."""
 FIRST = 1e3
 """Added to the worth of what is to come first, more than any t."""
 COPY = 0.95
@@ -48,8 +45,10 @@ TWIN = 0.9
 """Absolute rank correlation of two drafts of which only one is chosen."""
 NEAR = 0.3
 """Absolute rank correlation that a draft must have with the factor that it is to improve."""
-NODE_T = 0.15
-"""Standard errors of RankIC that a further node of a draft must promise."""
+SPREAD = 0.7
+"""Absolute rank correlation from which only one of two unexplored formulas is told."""
+SPARE = 8
+"""Times as many of the most worthy unexplored formulas are held against each other as are told."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,19 @@ class Foreseen:
 
 
 @dataclass(frozen=True)
+class Unexplored:
+    """A formula that nobody wrote yet, in the text of the language, and what is expected of it."""
+
+    text: str
+    foreseen: Foreseen
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        told = self.foreseen.record()
+        return {"text": self.text, **{name: told[name] for name in ("rank_ic", "beside", "known")}}
+
+
+@dataclass(frozen=True)
 class Leader:
     """A scored factor that says something of its own: its RankIC, what is `beside` the other leaders, and its `kin`.
 
@@ -113,15 +125,6 @@ class Leader:
         }
 
 
-class _Seen(NamedTuple):
-    """What is known of drafts: in words, and as their ranks, their correlations and coordinates in the basis."""
-
-    told: list[Foreseen]
-    ranks: NDArray[np.float32]
-    across: Frame
-    coordinates: Frame
-
-
 class Foresight:
     """Forecasts of one run, of formulas only: what Python code says is not known before it runs."""
 
@@ -130,6 +133,7 @@ class Foresight:
         self._population = population
         self._turn = RLock()  # tools answer on threads
         self._basis = Basis()
+        self._reach = Reach()
         self._passed: set[str] = set()
 
     @classmethod
@@ -196,59 +200,74 @@ class Foresight:
         if not expressions:
             return [], []
         with self._turn:
-            self._basis = self._basis.facing(self._population.ranks(len(self._passed)))
-            basis, seen = self._basis, self._seen(expressions)
-            told, own = seen.told, basis.places.get(like, -1)
-            plain = np.array([one.rank_ic for one in told]) / basis.unit
-            promised, left = self._beside(plain, seen.across, own)
-            known = share(seen.coordinates)
-            price = NODE_T * np.array([each.core.size for each in expressions])
-            fits = np.array([not one.thin and abs(one.rank_correlation) < COPY for one in told], bool)
-            news = np.array([abs(one.rank_correlation) < NEWS for one in told], bool)
-            goals = [(promised, np.maximum(known - (1.0 - left), 0.0), fits)]
+            basis = self._faced()
+            seen, own = self._seen(basis, expressions), basis.places.get(like, -1)
+            promise, price = seen.promise(own), seen.price
+            fits = ~seen.thin & (np.abs(seen.near) < COPY)
             if own >= 0:
-                goals.append((plain, known, fits & news))
-                near = np.abs(seen.across[:, own]) >= NEAR
-                price -= EAGER * np.sqrt(1.0 - known) + np.where(fits & near, FIRST, 0.0)
-            orders = [
-                _order(_in(direction, adds) / np.sqrt(part + LEAST_KNOWN) - price, fit) for adds, part, fit in goals
-            ]
+                first = fits & (np.abs(seen.across[:, own]) >= NEAR)
+                price = price - EAGER * np.sqrt(1.0 - seen.known) - FIRST * first
+            orders = [order(_in(direction, promise.beside) - price, fits)]
+            if own >= 0:
+                orders.append(order(_in(direction, promise.at_all) - price, fits & (np.abs(seen.near) < NEWS)))
             if not like:
-                tells = basis.tells(seen.ranks, seen.coordinates)
-                orders.append(_order(tells / max(float(tells.max()), TINY), fits))
+                orders.append(order(seen.tells, fits))
                 if len(self._passed) % 2:  # where one is chosen at a time, both have their turn
                     orders.reverse()
-            told = [replace(one, beside=float(adds * basis.unit)) for one, adds in zip(told, promised, strict=True)]
-            return told, _unlike(orders, seen.ranks, count)
+            told = [_foreseen(seen, promise, place) for place in range(len(expressions))]
+            return told, unlike(orders, seen.ranks, count, TWIN)
 
-    def _beside(self, plain: Frame, across: Frame, own: int) -> tuple[Frame, Frame]:
-        """Return the t that drafts promise beside the leaders that are unlike the one at place `own`; -1: beside all.
+    def unexplored(self, limit: int) -> list[Unexplored]:
+        """Return formulas that nobody wrote yet and that are most worth a score, at most `limit`, no two alike.
 
-        Also the share of their ranks that those leaders leave.
+        They come from a large random sample of the language: in turn the one that promises most beside the leaders, and the
+        one whose score would tell most of all that could be written; see `choose`. No return is looked at.
         """
-        basis = self._basis
-        others = [at for at in basis.leading if own < 0 or np.abs(basis.dictionary.alike[own, at]) < APART]
-        if not others:
-            return plain, np.ones(len(plain))
-        return left_beside(plain, across, basis.dictionary, others)
+        with self._turn:
+            basis = self._faced()
+            size = self._population.size(len(self._passed))
+            self._reach.follow(basis, self._population.parts)
+            if not size:
+                return []
+            worth = [self._worth(basis, part) for part in range(len(self._population.parts))]
+            promised, tells, fits = (np.concatenate(each)[:size] for each in zip(*worth, strict=True))
+            orders = [order(tells, fits)[: SPARE * limit]]
+            if basis.ids:
+                orders.insert(0, order(promised, fits)[: SPARE * limit])
+            places = list(dict.fromkeys(chain(*orders)))
+            ranks = self._population.ranks(places)
+            row = {place: at for at, place in enumerate(places)}
+            chosen = unlike([[row[place] for place in each] for each in orders], ranks, limit, SPREAD)
+            members = [self._population.members[places[at]] for at in chosen]
+            seen = self._seen(basis, members)
+            promise = seen.promise()
+            return [Unexplored(one.text, _foreseen(seen, promise, at)) for at, one in enumerate(members)]
 
-    def _seen(self, expressions: Sequence[Expression]) -> _Seen:
+    def _worth(self, basis: Basis, part: int) -> tuple[Frame, Frame, NDArray[np.bool_]]:
+        """Return of a part of the sample what it promises, what it would tell, and which of it may be told."""
+        population, ranks = self._population, self._population.parts[part].astype(np.float32)
+        first = sum(len(each) for each in population.parts[:part])
+        members = population.members[first : first + len(ranks)]
+        thin = np.array(population.thin[first : first + len(ranks)], np.bool_)
+        size = np.array([each.core.size for each in members])
+        seen = Seen(basis, ranks, thin, size, basis.correlations(self._reach.products[part].T, ranks))
+        new = np.array([each.id not in self._passed for each in members], np.bool_)
+        fits = ~thin & new & (np.abs(seen.near) < COPY)
+        return np.abs(seen.promise().beside) - seen.price, seen.tells, fits
+
+    def _faced(self) -> Basis:
+        """Return what is known, held against the part of the sample that is the ruler now."""
+        self._basis = self._basis.facing(self._population.ruler(len(self._passed)))
+        return self._basis
+
+    def _seen(self, basis: Basis, expressions: Sequence[Expression]) -> Seen:
         if any(each.code for each in expressions):
             raise FactorError("nothing can be foreseen of Python code", field="texts", hint="Score it.")
-        basis, looks = self._basis, self._thin.look(expressions)
-        thin = [look.coverage < FEWEST_COVERED or look.distinct < FEWEST_DISTINCT for look in looks]
-        ranks = np.array([look.ranks for look in looks])
-        across = basis.across(ranks)
-        coordinates = basis.apart(across)
-        if not basis.ids:
-            return _Seen([Foreseen(0.0, 0.0, "", 0.0, each) for each in thin], ranks, across, coordinates)
-        nearest = np.abs(across).argmax(axis=1)
-        rows = zip(across @ basis.weights, share(coordinates), nearest, across, thin, strict=True)
-        found = [
-            Foreseen(float(rank_ic), float(known), basis.ids[near], float(row[near]), each)
-            for rank_ic, known, near, row, each in rows
-        ]
-        return _Seen(found, ranks, across, coordinates)
+        looks = self._thin.look(expressions)
+        ranks = np.array([look.ranks for look in looks]).reshape(-1, self._thin.cells)
+        thin = np.array([look.thin for look in looks], np.bool_)
+        size = np.array([each.core.size for each in expressions], np.int64)
+        return Seen(basis, ranks, thin, size, basis.across(ranks))
 
     def leaders(self, limit: int) -> list[Leader]:
         """Return the scored factors that between them say what was found, at most `limit`, strongest first."""
@@ -261,29 +280,17 @@ class Foresight:
         return sorted(found, key=lambda one: (-abs(one.beside), one.id))[:limit]
 
 
+def _foreseen(seen: Seen, promise: Promise, place: int) -> Foreseen:
+    nearest = int(seen.nearest[place])
+    return Foreseen(
+        rank_ic=float(seen.rank_ic[place]),
+        known=float(seen.known[place]),
+        nearest=seen.basis.ids[nearest] if nearest >= 0 else "",
+        rank_correlation=float(seen.near[place]),
+        thin=bool(seen.thin[place]),
+        beside=float(promise.rank_ic[place]),
+    )
+
+
 def _in(direction: int, promised: Frame) -> Frame:
     return direction * promised if direction else np.abs(promised)
-
-
-def _order(worth: Frame, fits: NDArray[np.bool_]) -> list[int]:
-    """Return the places that fit, the most worthy first; ties go to the first."""
-    return [int(place) for place in np.argsort(-np.round(worth, 4), kind="stable") if fits[place]]
-
-
-def _unlike(orders: Sequence[Sequence[int]], ranks: NDArray[np.float32], count: int) -> list[int]:
-    """Return places whose ranks are not alike, from the orders in turn: of each its first that is still to be had."""
-    chosen: list[int] = []
-    norms = lengths(ranks)
-
-    def fresh(place: int) -> bool:
-        alike = np.abs(ranks[chosen] @ ranks[place]) / (norms[chosen] * norms[place])
-        return place not in chosen and not (alike >= TWIN).any()
-
-    queues = [iter(order) for order in orders]
-    while queues and len(chosen) < count:
-        queue = queues.pop(0)
-        place = next((each for each in queue if not chosen or fresh(each)), None)
-        if place is not None:
-            chosen.append(place)
-            queues.append(queue)
-    return chosen

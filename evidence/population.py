@@ -1,13 +1,16 @@
 """Formulas drawn at random: they stand for all that could be written and that nobody has scored.
 
-A search that is to find what nobody thought of asks first what there is. A sample of the plain part of the language tells it
-(`factors.plain`: a few nodes, no groups, no conditions), and of each draft how much of that its score would tell.
+A search that is to find what nobody thought of asks first what there is. A large sample of the plain part of the language
+tells it (`factors.plain`: a few nodes, no groups, no conditions): where scores let expect something, and of each draft how
+much of all this its score would tell. No return is looked at here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,47 +21,94 @@ from .thin import Thin
 
 __all__ = ["Population"]
 
-COUNT = 320
-"""Formulas of a sample."""
-SCORES_A_SAMPLE = 64
-"""Scores after which another sample is drawn: what is scored would grow to fit the few that it was chosen by."""
+MOST, STEP = 8_000, 500
+"""Formulas of the whole sample, and how many are drawn at a time: a short campaign need not look at all of them."""
+A_SCORE = 8
+"""Formulas that each score asks for beside the first `STEP`."""
+RULER = 320
+"""Formulas of the part that others are measured by."""
+SCORES_A_RULER = 64
+"""Scores after which the next part is the ruler: what is scored would grow to fit the few that it was chosen by."""
 GIVE_UP = 20
 """Times as many draws after which a smaller sample will do: a panel of one field has few formulas."""
 
 
 @dataclass(eq=False)
 class Population:
-    """Draws formulas of some fields and looks at them.
+    """Draws formulas of some fields and looks at them; it grows with what is scored, and what was drawn stays.
 
     Which ones depends on the panel, the fields and how many were scored, on no seed: a sample is a ruler, and every campaign
     of a panel measures by the same. One thread asks at a time.
+
+    Attributes
+    ----------
+    members : list of Expression
+        The formulas, ``J`` of them, in the order in which they were drawn.
+    parts : list of NDArray[np.int8]
+        Their ranks, ``[rows, cells]`` each, ``J`` rows between them: of at most `NAMES` names, so within 127.
+    thin : list of bool
+        Whether too few names have a value, or too many the same.
     """
 
-    thin: Thin
+    at: Thin
     fields: Sequence[str]
-    _sample: int = field(default=-1, init=False)
-    _ranks: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32), init=False)
+    members: list[Expression] = field(default_factory=list, init=False)
+    parts: list[NDArray[np.int8]] = field(default_factory=list, init=False)
+    thin: list[bool] = field(default_factory=list, init=False)
+    _ruler: tuple[range, NDArray[np.float32]] | None = field(default=None, init=False)
 
-    def ranks(self, scored: int) -> NDArray[np.float32]:
-        """Return the ranks of the formulas, ``[J, cells]``, that stand for all where so many were scored."""
-        if self._sample != scored // SCORES_A_SAMPLE:
-            self._sample = scored // SCORES_A_SAMPLE
-            looks = self.thin.look(self._drawn(np.random.default_rng(self._sample)))
-            seen = [look.ranks for look in looks if look.ranks.any()]
-            self._ranks = np.array(seen) if seen else np.zeros((0, self.thin.cells), np.float32)
-        return self._ranks
+    def size(self, scored: int) -> int:
+        """Return how many of the first members stand for all after so many scores; what is missing is drawn."""
+        asked = min(MOST, STEP + A_SCORE * scored)
+        while len(self.members) < asked and self._more():
+            pass
+        return min(len(self.members), asked)
 
-    def _drawn(self, rng: np.random.Generator) -> list[Expression]:
-        names = drawn_from(sorted(self.fields))
-        found: dict[str, Expression] = {}
-        for _ in range(GIVE_UP * COUNT):
+    def ruler(self, scored: int) -> NDArray[np.float32]:
+        """Return the ranks of the members, ``[at most RULER, cells]``, that others are measured by after so many scores.
+
+        The same array while they are the same.
+        """
+        turn = scored // SCORES_A_RULER
+        size = self.size(turn * SCORES_A_RULER)
+        first = turn % max(size // RULER, 1) * RULER
+        asked = range(first, min(first + RULER, size))
+        if self._ruler is None or self._ruler[0] != asked:
+            self._ruler = asked, self.ranks(asked)
+        return self._ruler[1]
+
+    def ranks(self, places: Sequence[int]) -> NDArray[np.float32]:
+        """Return the ranks of some members, ``[places, cells]``."""
+        firsts = np.cumsum([0, *(len(part) for part in self.parts)])
+        found = np.zeros((len(places), self.at.cells), np.float32)
+        for row, place in enumerate(places):
+            part = int(np.searchsorted(firsts, place, side="right")) - 1
+            found[row] = self.parts[part][place - firsts[part]]
+        return found
+
+    def _more(self) -> bool:
+        """Draw as many as a step holds; say whether any of them orders names."""
+        drawn = list(islice(self._fresh, STEP))
+        looks = self.at.look(drawn)
+        seen = [(one, look) for one, look in zip(drawn, looks, strict=True) if look.ranks.any()]
+        if seen:
+            self.members += [one for one, _ in seen]
+            self.thin += [look.thin for _, look in seen]
+            self.parts.append(np.array([look.ranks for _, look in seen]).astype(np.int8))
+        return bool(seen)
+
+    @cached_property
+    def _fresh(self) -> Iterator[Expression]:
+        """Yield formulas, each once, that may be looked at; it ends where nothing new is found."""
+        rng, names, known, idle = np.random.default_rng(0), drawn_from(sorted(self.fields)), set[str](), 0
+        while idle < GIVE_UP * RULER:
             tree = sample_plain(rng, names)
             one = self._read(tree) if tree is not None else None
-            if one is not None and one.id not in found and not self.thin.knows_later(one):
-                found[one.id] = one
-            if len(found) == COUNT:
-                break
-        return list(found.values())
+            idle += 1
+            if one is not None and one.id not in known and not self.at.knows_later(one):
+                known.add(one.id)
+                idle = 0
+                yield one
 
     def _read(self, tree: Node) -> Expression | None:
         try:

@@ -21,6 +21,8 @@ NAMES = 64
 CELLS = 6_000
 """Names that are looked at, and about how many of their days; correlations are then known to about .015."""
 FEWEST_NAMES = 10
+FEWEST_COVERED, FEWEST_DISTINCT = 0.5, 0.15
+"""Coverage, and share of a day's values that differ, below which a formula is thin: of 64 names ten values."""
 TOGETHER = 64
 AT_HAND, CACHED_BYTES = 512, 96 << 20
 """Looks and bytes of subtrees that are kept: drafts are looked at again with changes of them, which share most of it."""
@@ -45,6 +47,11 @@ class Look:
     ranks: NDArray[np.float32]
     coverage: float
     distinct: float
+
+    @property
+    def thin(self) -> bool:
+        """Tell whether too few names have a value, or too many have the same."""
+        return self.coverage < FEWEST_COVERED or self.distinct < FEWEST_DISTINCT
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,6 +89,14 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
         """Return the scored formulas that between them say what was found on search, what each adds to the others first."""
         return {"leaders": [leader.record() for leader in drafting.leaders(evaluator, limit)]}
 
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def unexplored(
+        limit: Annotated[int, Field(ge=1, le=64, description="how many at most")] = 24,
+    ) -> dict[str, Any]:
+        """Return formulas that nobody wrote yet: in turn the most promising by earlier scores, and the most telling of all."""
+        return {"unexplored": [one.record() for one in drafting.unexplored(evaluator, limit)]}
+
     @server.tool(annotations=RECORDS)
     @tool
     def submit_to_gate(ids: Annotated[list[FactorId], Field(min_length=1, max_length=20)], key: Key) -> dict[str, Any]:

@@ -272,7 +272,11 @@ def _repair(context: Context, nest: Nest) -> None:
 
 
 def _fill(context: Context, nest: Nest) -> None:
-    """Offer skeletons, then sampled formulas, until there are enough."""
+    """Offer skeletons, then sampled formulas, until there are enough; a survey begins with what nobody wrote yet."""
+    mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
+    for row in context.rows("record", "unexplored") if mechanism is not None and mechanism.open else []:
+        if isinstance(row, dict) and 2 * len(nest.kept) < context.count:
+            nest.offer(str(row.get("text", "")), "nobody wrote it yet, and it is worth a score", "explore")
     for text, said in _drawn(context):
         if len(nest.kept) >= context.count:
             return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import chain, islice, repeat
 from typing import Any
 
 from ...factors.plain import CORE, PAIRS, drawn_from
@@ -31,6 +33,7 @@ TIRING = 1.0
 """What each earlier hypothesis of a mechanism takes from the |t| of its formulas when follow-ups are chosen."""
 SURVEYS = 0.8
 MOST_FIELDS = 20
+WORD = re.compile(r"[a-z_]+")
 
 
 def propose_ideas(context: Context) -> Json:
@@ -107,7 +110,10 @@ def _unlike(context: Context, one: Json, other: Json) -> bool:
 
 
 def _surveyed(context: Context, count: int) -> list[Json]:
-    """Return open surveys among so many fresh hypotheses, each of a few fields and operators drawn at random."""
+    """Return open surveys among so many fresh hypotheses, each of a few fields and operators.
+
+    They are those of a formula that nobody wrote yet and that is worth a score, where such are told; the rest is drawn.
+    """
     steering = read_steering(context)
     known = [each for each in mechanisms() if each.open and steering.allows(each)]
     names = drawn_from(context.fields)
@@ -115,17 +121,20 @@ def _surveyed(context: Context, count: int) -> list[Json]:
     if not known or not wide or steering.wanted:
         return []
     surveys = []
-    for _ in range(int(context.rng.binomial(count, OPEN))):
-        chosen = _some(context, names, int(context.rng.choice(wide)))
-        by = _some(context, (*CORE, *PAIRS), FEW_OPERATORS)
+    told = [str(row.get("text", "")) for row in context.rows("record", "unexplored") if isinstance(row, dict)]
+    for text in islice(chain(told, repeat("")), int(context.rng.binomial(count, OPEN))):
+        words = WORD.findall(text)
+        chosen = _some(context, names, int(context.rng.choice(wide)), words)
+        by = _some(context, (*CORE, *PAIRS), FEW_OPERATORS, words)
         said = f"{known[0].statement} Read here from {', '.join(chosen)} by {', '.join(by)}."
         surveys.append(_hypothesis(context, known[0], said, chosen))
     return surveys
 
 
-def _some(context: Context, names: Sequence[str], size: int) -> list[str]:
-    """Return so many of the names, drawn at random."""
-    return sorted(names[int(at)] for at in context.rng.permutation(len(names))[:size])
+def _some(context: Context, names: Sequence[str], size: int, first: Sequence[str]) -> list[str]:
+    """Return so many of the names, those said first among them, the others drawn at random."""
+    drawn = [names[int(at)] for at in context.rng.permutation(len(names))]
+    return sorted(sorted(drawn, key=lambda name: name not in first)[:size])
 
 
 def _untried(context: Context, count: int) -> list[Mechanism]:

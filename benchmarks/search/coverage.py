@@ -62,7 +62,7 @@ def explained(world: World, way: Way, seed: int, at: Sequence[int]) -> list[floa
     for count in range(1, max(at) + 1):
         pool = [next(drawn) for _ in range(POOL)]
         ranks = np.array([look.ranks for look in thin.look(pool)])
-        basis = basis.facing(population.ranks(count - 1))
+        basis = basis.facing(population.ruler(count - 1))
         worth = np.where(ranks.any(axis=1), way(basis, ranks), -np.inf)
         best = int(worth.argmax())
         basis = basis.joined([pool[best].id], [Scored(pool[best], 0.0, 0.0)], ranks[best : best + 1])

@@ -104,7 +104,7 @@ def test_every_other_choice_is_what_would_tell_most_of_all_that_could_be_written
         parse(text) for text in ("ts_skew(volume, 30)", "ts_mean(close, 20) / close", "high / low", "ts_std(low, 5)")
     ]
     thin = Thin(PANEL, SEARCH)
-    others, ranks = Population(thin, FIELDS).ranks(0), np.array([look.ranks for look in thin.look(drafts)])
+    others, ranks = Population(thin, FIELDS).ruler(0), np.array([look.ranks for look in thin.look(drafts)])
     alike = (ranks @ others.T) / np.outer(np.linalg.norm(ranks, axis=1), np.linalg.norm(others, axis=1))
     telling = int((alike**2).mean(axis=1).argmax())
     foresight = learned([])

@@ -25,7 +25,8 @@ NAME = "Alphaloom, offline"
 SEARCH = Path(__file__).parents[3] / "examples" / "long_search.yaml"
 """The campaign file that is run: what a user has for a long search."""
 ABLATIONS = {
-    "without forecasts": ("agents.drafts=1", "agents.redrafts=0"),
+    "without forecasts": ("agents.drafts=1", "agents.redrafts=0", "agents.unexplored=0"),
+    "without the unexplored": ("agents.unexplored=0",),
     "without memory": ("agents.memory=false",),
     "without directed operators": ("agents.directed=false",),
     "without islands": ("agents.islands=1",),
@@ -55,17 +56,19 @@ class Alphaloom:
         return digest([code(), SEARCH.read_text(encoding="utf-8"), list(self.overrides)])[:12]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
-        """Run a campaign to its end; all that it scored is put in order by the rule that rivals are given."""
+        """Run a campaign to its end; what leads in its results comes first, then the rest by the rule that rivals are given."""
         settings = self._settings(allowance.evaluations, seed).on(handed(ground.whole))
         workspace = Path(tempfile.mkdtemp(prefix="alphaloom-campaign-"))
         try:
             record = Campaign(settings, workspace, clock=_never).run().record
-            scored = list(scored_in(workspace).values())
+            known = scored_in(workspace)
         finally:
             shutil.rmtree(workspace, ignore_errors=True)
         more = {"trials": record["trials"], "accepted": [_accepted(entry) for entry in record["accepted"]]}
-        more["scored"] = [[each.text, each.t] for each in scored]
-        return Answer(tuple(preferred(ground, scored)), record["evaluations"], more=more)
+        more["scored"] = [[each.text, each.t] for each in known.values()]
+        leading = {leader["id"]: known[leader["id"]] for leader in record["leaders"]}
+        others = preferred(ground, [each for name, each in known.items() if name not in leading])
+        return Answer((*leading.values(), *others), record["evaluations"], more=more)
 
     def _settings(self, evaluations: int, seed: int) -> Settings:
         asked = (f"seed={seed}", f"budget.evaluations={evaluations}", *self.overrides)
