@@ -129,6 +129,10 @@ class Servers:
         """Say that nothing leads."""
         return {"leaders": []}
 
+    def unexplored(self, limit: int = 24) -> dict[str, Any]:
+        """Name one formula that nobody wrote."""
+        return {"unexplored": [{"text": "ts_kurt(close, 33)", "rank_ic": 0.0, "beside": 0.0, "known": 0.0}][:limit]}
+
     def score_factor(self, text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
         self.hypotheses.setdefault(hypothesis["id"], hypothesis)
         refusal = self.refuse({"text": text, "hypothesis": hypothesis, "key": key})

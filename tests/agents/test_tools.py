@@ -12,7 +12,7 @@ from alphaloom.agents.errors import ToolRefused
 from .doubles import Fuse, Servers
 
 HELD = {
-    "idea": ("factors.recall", "market.search_fields"),
+    "idea": ("factors.recall", "market.search_fields", "evaluation.unexplored"),
     "factor": ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor"),
     "eval": ("evaluation.budget", "evaluation.leaders", "evaluation.submit_to_gate", "evaluation.submit_set"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from alphaloom.evidence import population
 from alphaloom.evidence.foresight import Foreseen, Foresight, Scored
 from alphaloom.evidence.population import Population
 from alphaloom.evidence.pursuit import DOUBT
@@ -114,6 +115,30 @@ def test_every_other_choice_is_what_would_tell_most_of_all_that_could_be_written
     foresight.learn({"f": Scored(parse("sign(ts_skew(returns, 15))"), 0.0, 0.0)})
     assert foresight.choose(drafts, 1)[1] == [telling], "where one is chosen at a time, both orders have their turn"
     assert foresight.choose(drafts, 1, like="unknown")[1] == [0], "a follow-up does not look elsewhere"
+
+
+def test_unexplored_formulas_promise_and_tell_most_of_all_that_were_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(population, "STEP", 40)
+    foresight = learned(sorted(SCORED))
+    told = foresight.unexplored(6)
+    assert [one.text for one in told] == [one.text for one in learned(sorted(SCORED, reverse=True)).unexplored(6)]
+    sample = Population(Thin(PANEL, SEARCH), FIELDS)
+    members = sample.members[: sample.size(len(SCORED))]
+    assert {one.text for one in told} <= {each.text for each in members}
+    every, best = foresight.choose(members, 2)
+    assert [members[place].text for place in best] == [one.text for one in told[:2]]
+    looked = {each.text: one for each, one in zip(members, every, strict=True)}
+    assert [one.foreseen for one in told] == [looked[one.text] for one in told]
+    first = next(each for each in members if each.text == told[0].text)
+    foresight.learn({first.id: Scored(first, 0.0, 0.0)})
+    assert first.text not in [one.text for one in foresight.unexplored(6)]
+
+
+def test_before_any_score_unexplored_formulas_are_those_that_tell_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(population, "STEP", 40)
+    told = learned([]).unexplored(3)
+    assert len(told) == 3
+    assert {one.foreseen.known for one in told} == {0.0}
 
 
 def test_code_has_no_forecast() -> None:

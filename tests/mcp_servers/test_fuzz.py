@@ -55,6 +55,7 @@ ARGUMENTS = {
     "evaluation.submit_set": ("members", "key"),
     "evaluation.budget": (),
     "evaluation.leaders": ("limit",),
+    "evaluation.unexplored": ("limit",),
 }
 SOUND: dict[str, st.SearchStrategy[Any]] = {
     "field": st.sampled_from(["close", "volume", "open", "cap", "returns"]),

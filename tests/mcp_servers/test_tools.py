@@ -29,6 +29,7 @@ TOOLS = {
         "budget": True,
         "choose_drafts": True,
         "leaders": True,
+        "unexplored": True,
         "score_factor": False,
         "submit_set": False,
         "submit_to_gate": False,
