@@ -126,6 +126,10 @@ class Basis:
         """Return the weights of the scored RankICs in a forecast, ``[K]``."""
         return np.asarray(cho_solve(self._factored, self.rank_ic), np.float64)
 
+    def expected(self, across: Frame) -> Frame:
+        """Return the mean RankICs that the scored ones let expect of others, ``[M]``, from ``[M, K]`` correlations."""
+        return np.asarray(across @ self.weights, np.float64) if self.ids else np.zeros(len(across))
+
     def apart(self, across: Frame) -> Frame:
         """Return coordinates of other formulas in which these are no longer alike, ``[K, M]``, from ``[M, K]`` correlations.
 

@@ -25,7 +25,7 @@ from .population import Population
 from .reach import Reach
 from .thin import Thin
 from .windows import Window
-from .worth import Promise, Seen, order, unlike
+from .worth import Promise, Seen, beside, order, unlike
 
 __all__ = ["Foreseen", "Foresight", "Leader", "Scored", "Unexplored"]
 
@@ -47,6 +47,10 @@ NEAR = 0.3
 """Absolute rank correlation that a draft must have with the factor that it is to improve."""
 SPREAD = 0.7
 """Absolute rank correlation from which only one of two unexplored formulas is told."""
+SHORTLIST = 1_500
+"""Formulas of the sample whose worth is worked out to the end, of those that promise most, and of those that may tell most."""
+A_ROUND = 16
+"""Scores after which other formulas of the sample are asked what they would tell."""
 SPARE = 8
 """Times as many of the most worthy unexplored formulas are held against each other as are told."""
 
@@ -133,7 +137,7 @@ class Foresight:
         self._population = population
         self._turn = RLock()  # tools answer on threads
         self._basis = Basis()
-        self._reach = Reach()
+        self._reach = Reach(population)
         self._passed: set[str] = set()
 
     @classmethod
@@ -226,34 +230,44 @@ class Foresight:
         with self._turn:
             basis = self._faced()
             size = self._population.size(len(self._passed))
-            self._reach.follow(basis, self._population.parts)
-            if not size:
-                return []
-            worth = [self._worth(basis, part) for part in range(len(self._population.parts))]
-            promised, tells, fits = (np.concatenate(each)[:size] for each in zip(*worth, strict=True))
-            orders = [order(tells, fits)[: SPARE * limit]]
+            self._reach.follow(basis)
+            orders = [self._telling(basis, size)]
             if basis.ids:
-                orders.insert(0, order(promised, fits)[: SPARE * limit])
+                orders.insert(0, self._promising(basis, size))
             places = list(dict.fromkeys(chain(*orders)))
-            ranks = self._population.ranks(places)
             row = {place: at for at, place in enumerate(places)}
-            chosen = unlike([[row[place] for place in each] for each in orders], ranks, limit, SPREAD)
+            best = [[row[place] for place in each[: SPARE * limit]] for each in orders]
+            chosen = unlike(best, self._population.ranks(places), limit, SPREAD)
             members = [self._population.members[places[at]] for at in chosen]
             seen = self._seen(basis, members)
             promise = seen.promise()
             return [Unexplored(one.text, _foreseen(seen, promise, at)) for at, one in enumerate(members)]
 
-    def _worth(self, basis: Basis, part: int) -> tuple[Frame, Frame, NDArray[np.bool_]]:
-        """Return of a part of the sample what it promises, what it would tell, and which of it may be told."""
-        population, ranks = self._population, self._population.parts[part].astype(np.float32)
-        first = sum(len(each) for each in population.parts[:part])
-        members = population.members[first : first + len(ranks)]
-        thin = np.array(population.thin[first : first + len(ranks)], np.bool_)
-        size = np.array([each.core.size for each in members])
-        seen = Seen(basis, ranks, thin, size, basis.correlations(self._reach.products[part].T, ranks))
-        new = np.array([each.id not in self._passed for each in members], np.bool_)
-        fits = ~thin & new & (np.abs(seen.near) < COPY)
-        return np.abs(seen.promise().beside) - seen.price, seen.tells, fits
+    def _promising(self, basis: Basis, size: int) -> list[int]:
+        """Return the places of the first members that promise most; how much is known is asked of the best only."""
+        adds = [beside(basis, self._reach.across(basis, part))[0] for part in range(len(self._population.parts))]
+        hopeful = np.argsort(-np.abs(np.concatenate(adds)[:size]), kind="stable")[:SHORTLIST]
+        places = sorted(int(place) for place in hopeful)
+        seen = self._of(basis, places)
+        return [places[at] for at in order(np.abs(seen.promise().beside) - seen.price, self._fits(seen, places))]
+
+    def _telling(self, basis: Basis, size: int) -> list[int]:
+        """Return the places of the members that would tell most, of a part of the first ones: another part at every round."""
+        stride = max(-(-size // SHORTLIST), 1)
+        places = list(range(len(self._passed) // A_ROUND % stride, size, stride))
+        seen = self._of(basis, places)
+        return [places[at] for at in order(seen.tells, self._fits(seen, places))]
+
+    def _fits(self, seen: Seen, places: Sequence[int]) -> NDArray[np.bool_]:
+        new = [self._population.members[place].id not in self._passed for place in places]
+        return ~seen.thin & (np.abs(seen.near) < COPY) & np.array(new, np.bool_)
+
+    def _of(self, basis: Basis, places: Sequence[int]) -> Seen:
+        """Return members of the sample, held against what was scored."""
+        sample = self._population
+        size = np.array([sample.members[place].core.size for place in places], np.int64)
+        thin = np.array([sample.thin[place] for place in places], np.bool_)
+        return Seen(basis, sample.ranks(places), thin, size, self._reach.rows(basis, places))
 
     def _faced(self) -> Basis:
         """Return what is known, held against the part of the sample that is the ruler now."""

@@ -7,6 +7,7 @@ much of all this its score would tell. No return is looked at here.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,9 +22,9 @@ from .thin import Thin
 
 __all__ = ["Population"]
 
-MOST, STEP = 8_000, 500
+MOST, STEP = 16_000, 500
 """Formulas of the whole sample, and how many are drawn at a time: a short campaign need not look at all of them."""
-A_SCORE = 8
+A_SCORE = 16
 """Formulas that each score asks for beside the first `STEP`."""
 RULER = 320
 """Formulas of the part that others are measured by."""
@@ -55,6 +56,7 @@ class Population:
     members: list[Expression] = field(default_factory=list, init=False)
     parts: list[NDArray[np.int8]] = field(default_factory=list, init=False)
     thin: list[bool] = field(default_factory=list, init=False)
+    _firsts: list[int] = field(default_factory=list, init=False)
     _ruler: tuple[range, NDArray[np.float32]] | None = field(default=None, init=False)
 
     def size(self, scored: int) -> int:
@@ -79,12 +81,15 @@ class Population:
 
     def ranks(self, places: Sequence[int]) -> NDArray[np.float32]:
         """Return the ranks of some members, ``[places, cells]``."""
-        firsts = np.cumsum([0, *(len(part) for part in self.parts)])
         found = np.zeros((len(places), self.at.cells), np.float32)
-        for row, place in enumerate(places):
-            part = int(np.searchsorted(firsts, place, side="right")) - 1
-            found[row] = self.parts[part][place - firsts[part]]
+        for row, (part, at) in enumerate(map(self.place, places)):
+            found[row] = self.parts[part][at]
         return found
+
+    def place(self, member: int) -> tuple[int, int]:
+        """Return the part in which a member lies, and its row there."""
+        part = bisect_right(self._firsts, member) - 1
+        return part, member - self._firsts[part]
 
     def _more(self) -> bool:
         """Draw as many as a step holds; say whether any of them orders names."""
@@ -92,6 +97,7 @@ class Population:
         looks = self.at.look(drawn)
         seen = [(one, look) for one, look in zip(drawn, looks, strict=True) if look.ranks.any()]
         if seen:
+            self._firsts.append(len(self.members))
             self.members += [one for one, _ in seen]
             self.thin += [look.thin for _, look in seen]
             self.parts.append(np.array([look.ranks for _, look in seen]).astype(np.int8))

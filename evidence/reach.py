@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .basis import Basis
+from .basis import Basis, lengths
+from .population import Population
 
 __all__ = ["Reach"]
+
+Frame = NDArray[np.float64]
 
 
 @dataclass(eq=False)
@@ -19,31 +22,49 @@ class Reach:
 
     Attributes
     ----------
+    sample : Population
+        Its parts are followed.
     ids : tuple of str
         The scored formulas, ``K``, of the last time.
     products : list of NDArray[np.float32]
-        ``[K, rows]`` for each part of the sample.
+        ``[rows, K]`` for each part of the sample: whole numbers, so exact.
     """
 
+    sample: Population
     ids: tuple[str, ...] = ()
     products: list[NDArray[np.float32]] = field(default_factory=list)
+    _lengths: list[Frame] = field(default_factory=list, init=False)
 
-    def follow(self, basis: Basis, parts: Sequence[NDArray[np.int8]]) -> None:
-        """Work out what is new: formulas that were scored since, and further parts of the sample, ``[rows, cells]`` each."""
-        old = {name: row for row, name in enumerate(self.ids)}
+    def follow(self, basis: Basis) -> None:
+        """Work out what is new: formulas that were scored since, and further parts of the sample."""
+        old = {name: place for place, name in enumerate(self.ids)}
         stay = [place for place, name in enumerate(basis.ids) if name in old]
-        rows = [old[basis.ids[place]] for place in stay]
+        before = [old[basis.ids[place]] for place in stay]
         fresh = [place for place, name in enumerate(basis.ids) if name not in old]
-        for at, part in enumerate(parts):
+        for at, part in enumerate(self.sample.parts):
             known = at < len(self.products)
             if known and self.ids == basis.ids:
                 continue
-            found = np.empty((len(basis.ids), len(part)), np.float32)
-            asked = fresh if known else list(range(len(basis.ids)))
-            found[asked] = basis.looks[asked] @ part.T.astype(np.float32) if asked else 0.0
+            ranks = part.astype(np.float32)
+            asked = fresh if known else range(len(basis.ids))
+            found = np.empty((len(part), len(basis.ids)), np.float32)
+            if len(asked):
+                found[:, asked] = ranks @ basis.looks[asked].T
             if known:
-                found[stay] = self.products[at][rows]
+                found[:, stay] = self.products[at][:, before]
                 self.products[at] = found
             else:
                 self.products.append(found)
+                self._lengths.append(lengths(ranks))
         self.ids = basis.ids
+
+    def across(self, basis: Basis, part: int) -> Frame:
+        """Return the rank correlations of a part with the scored formulas that were followed last, ``[rows, K]``."""
+        return np.asarray(self.products[part] / np.outer(self._lengths[part], basis.lengths), np.float64)
+
+    def rows(self, basis: Basis, places: Sequence[int]) -> Frame:
+        """Return those of some members, ``[places, K]``."""
+        found, own = np.zeros((len(places), len(basis.ids))), np.zeros(len(places))
+        for row, (part, at) in enumerate(map(self.sample.place, places)):
+            found[row], own[row] = self.products[part][at], self._lengths[part][at]
+        return found / np.outer(own, basis.lengths) if basis.ids else found

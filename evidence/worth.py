@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .basis import Basis, lengths, share
 from .pursuit import APART, left_beside
 
-__all__ = ["Promise", "Seen", "order", "unlike"]
+__all__ = ["Promise", "Seen", "beside", "order", "unlike"]
 
 Frame = NDArray[np.float64]
 
@@ -60,9 +60,7 @@ class Seen:
     @cached_property
     def rank_ic(self) -> Frame:
         """Return the mean RankICs that scored ones let expect, ``[M]``."""
-        if not self.basis.ids:
-            return np.zeros(len(self.thin))
-        return np.asarray(self.across @ self.basis.weights, np.float64)
+        return self.basis.expected(self.across)
 
     @cached_property
     def nearest(self) -> NDArray[np.intp]:
@@ -76,14 +74,10 @@ class Seen:
 
     def promise(self, own: int = -1) -> Promise:
         """Return what they promise beside the leaders that are unlike the one at place `own`; -1: beside all."""
-        basis = self.basis
-        plain = self.rank_ic / basis.unit
-        others = [at for at in basis.leading if own < 0 or np.abs(basis.dictionary.alike[own, at]) < APART]
-        if not others:
-            return Promise(plain * basis.unit, self._worth(plain, self.known), self._worth(plain, self.known))
-        adds, left = left_beside(plain, self.across, basis.dictionary, others)
-        beside = self._worth(adds, np.maximum(self.known - (1.0 - left), 0.0))
-        return Promise(adds * basis.unit, beside, self._worth(plain, self.known))
+        plain = self.rank_ic / self.basis.unit
+        adds, left = beside(self.basis, self.across, own)
+        known = np.maximum(self.known - (1.0 - left), 0.0)
+        return Promise(adds * self.basis.unit, self._worth(adds, known), self._worth(plain, self.known))
 
     def _worth(self, promised: Frame, known: Frame) -> Frame:
         return np.asarray(promised / np.sqrt(known + LEAST_KNOWN), np.float64)
@@ -115,6 +109,16 @@ class Promise:
     rank_ic: Frame
     beside: Frame
     at_all: Frame
+
+
+def beside(basis: Basis, across: Frame, own: int = -1) -> tuple[Frame, Frame]:
+    """Return the t that formulas promise beside the leaders that are unlike the one at place `own`; -1: beside all.
+
+    Also the share of their ranks that those leaders leave; both ``[M]``, from their rank correlations ``[M, K]``.
+    """
+    plain = basis.expected(across) / basis.unit
+    others = [at for at in basis.leading if own < 0 or np.abs(basis.dictionary.alike[own, at]) < APART]
+    return left_beside(plain, across, basis.dictionary, others) if others else (plain, np.ones(len(plain)))
 
 
 def order(worth: Frame, fits: NDArray[np.bool_]) -> list[int]:

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from alphaloom.evidence.basis import Basis, Scored
+from alphaloom.evidence.population import Population
 from alphaloom.evidence.reach import Reach
+from alphaloom.evidence.thin import Thin
+from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
+from alphaloom.market import SyntheticConfig, simulate
 
+PANEL = simulate(SyntheticConfig(seed=3, days=120, names=20)).panel
 ONE = Scored(parse("close"), 0.01, 2.0)
+
+
+def unit(rows: NDArray[Any]) -> NDArray[np.float64]:
+    return np.array([each / np.sqrt(float(each @ each)) for each in rows.astype(np.float64)]).reshape(rows.shape)
 
 
 @given(st.integers(0, 10_000), st.lists(st.sets(st.integers(0, 9)), max_size=4))
 def test_products_are_those_of_what_is_known_now(seed: int, steps: list[set[int]]) -> None:
     rng = np.random.default_rng(seed)
-    ranks, sample = (rng.integers(-9, 10, (count, 20)).astype(np.float32) for count in (10, 12))
-    parts = [sample[:5].astype(np.int8), sample[5:7].astype(np.int8), sample[7:].astype(np.int8)]
-    reach = Reach()
-    for turn, known in enumerate(steps):
-        places = sorted(known)
+    ranks = rng.integers(-9, 10, (10, 20)).astype(np.float32)
+    sample = Population(Thin(PANEL, Window("search", 0, 60, "", "")), ("close",))
+    reach = Reach(sample)
+    for places in map(sorted, steps):
         basis = Basis().joined([f"f{at}" for at in places], [ONE] * len(places), ranks[places]) if places else Basis()
-        reach.follow(basis, parts[: turn + 1])
-        for part, found in zip(parts, reach.products, strict=False):
-            np.testing.assert_array_equal(found, ranks[places] @ part.T.astype(np.float32))
+        rows = rng.integers(1, 4)
+        sample._firsts.append(sum(map(len, sample.parts)))
+        sample.parts.append(rng.integers(-9, 10, (rows, 20)).astype(np.int8))
+        reach.follow(basis)
+        whole = np.vstack(sample.parts).astype(np.float64)
+        expected = unit(whole) @ unit(ranks[places]).T
+        found = np.vstack([reach.across(basis, part) for part in range(len(sample.parts))])
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        asked = rng.permutation(len(whole))[:2]
+        np.testing.assert_allclose(reach.rows(basis, asked.tolist()), expected[asked], atol=1e-6)
