@@ -23,7 +23,7 @@ EXPLOIT = 0.3
 """Share of follow-ups from then on: they polish what was found, and what is faint is found by looking elsewhere."""
 FEW_FIELDS, FEW_OPERATORS = (3, 4, 5), 7
 """How many fields and operators an open survey is about: a few, so that surveys of one round look in different places."""
-OPEN = 0.75
+OPEN = 0.85
 """Share of open surveys among fresh hypotheses: what nobody thought of is in no library of mechanisms."""
 TIRED = 3
 """Follow-ups of a leader after which another that adds half as much comes first."""
