@@ -56,19 +56,17 @@ class Alphaloom:
         return digest([code(), SEARCH.read_text(encoding="utf-8"), list(self.overrides)])[:12]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
-        """Run a campaign to its end; what leads in its results comes first, then the rest by the rule that rivals are given."""
+        """Run a campaign to its end; all that it scored is put in order by the rule that rivals are given."""
         settings = self._settings(allowance.evaluations, seed).on(handed(ground.whole))
         workspace = Path(tempfile.mkdtemp(prefix="alphaloom-campaign-"))
         try:
             record = Campaign(settings, workspace, clock=_never).run().record
-            known = scored_in(workspace)
+            scored = list(scored_in(workspace).values())
         finally:
             shutil.rmtree(workspace, ignore_errors=True)
         more = {"trials": record["trials"], "accepted": [_accepted(entry) for entry in record["accepted"]]}
-        more["scored"] = [[each.text, each.t] for each in known.values()]
-        leading = {leader["id"]: known[leader["id"]] for leader in record["leaders"]}
-        others = preferred(ground, [each for name, each in known.items() if name not in leading])
-        return Answer((*leading.values(), *others), record["evaluations"], more=more)
+        more["scored"] = [[each.text, each.t] for each in scored]
+        return Answer(tuple(preferred(ground, scored)), record["evaluations"], more=more)
 
     def _settings(self, evaluations: int, seed: int) -> Settings:
         asked = (f"seed={seed}", f"budget.evaluations={evaluations}", *self.overrides)
