@@ -25,7 +25,7 @@ from alphaloom.mcp_servers import SERVERS, Session, open_sessions
 from alphaloom.mcp_servers import market as market_tools
 from alphaloom.sandbox import status
 
-from ..mcp_servers.numbers import floats, signs, told
+from ..mcp_servers.numbers import MOST_DIGITS, floats, sign, signs, told
 from . import markets
 
 FEWEST = 4
@@ -186,7 +186,12 @@ def test_a_verdict_says_steps_and_words_and_no_figure_of_any_size(heard: Heard) 
 def test_a_planted_leak_is_caught(heard: Heard, digits: int) -> None:
     """The canary: in a prompt, in an answer, in a note, in percent, however it is rounded."""
     numbers = [(value, f"{value:.{digits}g}") for value in floats(heard.result.record["sealed"])]
-    outcome, number = next(each for each in numbers if len(each[1].lstrip("-0.")) > FEWEST)  # no zero at its end
+    outcome, number = next(
+        each
+        for each in numbers
+        if len(each[1].lstrip("-0.")) > FEWEST  # no zero at its end
+        and sign(each[0], min(digits, MOST_DIGITS)) in heard.secrets  # not what search shows too, by chance
+    )
     percent = f"{100 * outcome:.{digits}g} %"
     for planted in (
         replace(heard, prompts=[*heard.prompts, f"it did {number} later"]),
