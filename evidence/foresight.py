@@ -246,7 +246,7 @@ class Foresight:
     def _promising(self, basis: Basis, size: int) -> list[int]:
         """Return the places of the first members that promise most; how much is known is asked of the best only."""
         adds = [beside(basis, self._reach.across(basis, part))[0] for part in range(len(self._population.parts))]
-        hopeful = np.argsort(-np.abs(np.concatenate(adds)[:size]), kind="stable")[:SHORTLIST]
+        hopeful = np.argsort(-np.round(np.abs(np.concatenate(adds)[:size]), 6), kind="stable")[:SHORTLIST]
         places = sorted(int(place) for place in hopeful)
         seen = self._of(basis, places)
         return [places[at] for at in order(np.abs(seen.promise().beside) - seen.price, self._fits(seen, places))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -11,17 +12,22 @@ from .fields import FIELDS
 from .node import Node
 from .sampling import Grammar, sample_tree
 
-__all__ = ["CORE", "PAIRS", "RAW", "drawn_from", "sample_plain"]
+__all__ = ["ACTIVITY", "CORE", "PAIRS", "PRICES", "RAW", "drawn_from", "sample_plain"]
 
-CORE = (
-    "decay_linear", "delay", "delta", "ema", "ts_argmax", "ts_argmin", "ts_kurt", "ts_mad", "ts_max", "ts_mean", "ts_median",
-    "ts_min", "ts_rank", "ts_returns", "ts_rsquare", "ts_skew", "ts_slope", "ts_std", "ts_sum", "ts_zscore",
+KINDS = (
+    ("decay_linear", "ema", "ts_mean", "ts_median", "ts_sum"), ("ts_mad", "ts_std"), ("ts_max", "ts_min"),
+    ("delta", "ts_returns", "ts_slope"), ("ts_rank", "ts_zscore"), ("ts_argmax",), ("ts_argmin",), ("ts_kurt",),
+    ("ts_skew",), ("ts_rsquare",), ("delay",),
 )  # fmt: skip
+"""Operators of one series and one window, those together that say much the same: level, spread, extreme, change, place."""
+CORE = tuple(sorted(chain(*KINDS)))
 """Operators of one series and one window that stand for each other: its level, spread, shape, path and change."""
 PAIRS = ("ts_corr", "ts_cov", "ts_beta")
 """Operators of two series and one window."""
 FIELD_STEPS = ("abs", "add", "div", "log", "max", "min", "mul", "rank", "sub", "zscore")
 """What is done to fields and to what looks back, day by day."""
+PRICES = ("close", "open", "high", "low", "vwap")
+ACTIVITY = ("volume", "amount")
 RAW = ("amount", "close", "high", "low", "open", "returns", "volume", "vwap")
 """Of the fields that the language knows those that fresh formulas are drawn from."""
 WINDOWS = (3, 4, 5, 6, 8, 10, 12, 15, 18, 21, 25, 30, 35, 40, 45, 50, 55, 60)
@@ -29,7 +35,8 @@ SIZES = (3, 4, 5, 6, 7, 8)
 """Nodes that a formula of any shape may have; one size is drawn, then a formula no larger."""
 STATED = 0.6
 """Share of formulas that state one thing: a statistic over time of one series or of two, each a column, a column set
-against another or against the other names, or such a statistic itself. The others may have any shape.
+against another or against the other names, or such a statistic itself. The others may have any shape. A kind of operator
+or of column is drawn before one of it, so that five ways to average five prices are not tried before one of what is rare.
 """
 
 
@@ -88,10 +95,18 @@ class _Statement:
         return Node(self._one(("abs", "log", "rank", "zscore")), (self._field(),))
 
     def _over_time(self, operators: Sequence[str], args: tuple[Node, ...]) -> Node:
-        return Node(self._one(operators), args, (("window", float(self.rng.choice(WINDOWS))),))
+        window = float(self.rng.choice(WINDOWS))
+        return Node(self._of_a_kind(operators, KINDS), args, (("window", window),))
 
     def _field(self) -> Node:
-        return Node("field", name=self._one(self.fields))
+        return Node("field", name=self._of_a_kind(self.fields, (PRICES, ACTIVITY)))
+
+    def _of_a_kind(self, names: Sequence[str], kinds: Sequence[Sequence[str]]) -> str:
+        """Return one of the names, of a kind that was drawn first; what is in no kind is one of its own."""
+        found = [[name for name in kind if name in names] for kind in kinds]
+        alone = [[name] for name in names if not any(name in kind for kind in kinds)]
+        there = [kind for kind in (*found, *alone) if kind]
+        return self._one(there[int(self.rng.integers(len(there)))])
 
     def _named(self, known: Sequence[str]) -> tuple[str, ...]:
         return tuple(name for name in known if name in self.looks_back)

@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 
 from ...factors import OPERATORS
+from ...factors.plain import ACTIVITY, PRICES
 
 WINDOWS = {
     "lag": (1, 2, 3, 5),
@@ -22,8 +23,6 @@ WINDOWS = {
     "any": (5, 10, 20, 30, 40, 60),
 }
 
-PRICES = ("close", "open", "high", "low", "vwap")
-ACTIVITY = ("volume", "amount")
 OPERATOR_SLOTS = ("shape", "level", "pair")
 SLOT = re.compile(r"\{(lag|short|mid|long|any|price|activity|shape|level|pair)(\d?)\}")
 

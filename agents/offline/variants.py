@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from ...factors.plain import ACTIVITY, PRICES
 from ..diversity import NEAR_HORIZON
-from .mechanism import ACTIVITY, PRICES, Mechanism
+from .mechanism import Mechanism
 
 __all__ = ["Variant", "variant"]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.factors import OPERATORS, FactorError, express, walk
-from alphaloom.factors.plain import CORE, PAIRS, RAW, sample_plain
+from alphaloom.factors.plain import ACTIVITY, CORE, PAIRS, PRICES, RAW, _Statement, sample_plain
 
 NAMED = st.one_of(st.just(frozenset[str]()), st.frozensets(st.sampled_from([*CORE, *PAIRS, "unheard_of"]), max_size=3))
 FIELDS = st.lists(st.sampled_from(RAW), min_size=1, max_size=4, unique=True)
@@ -22,6 +25,15 @@ def test_only_the_fields_and_operators_that_are_named(seed: int, fields: list[st
     assert {part.name for part in parts if part.op == "field"} <= set(fields)
     looks_back = {part.op for part in parts if part.op in OPERATORS and OPERATORS[part.op].family == "time series"}
     assert looks_back <= ((named & {*CORE, *PAIRS}) or {*CORE, *PAIRS})
+
+
+def test_rare_kinds_are_drawn_as_often_as_common_ones() -> None:
+    rng = np.random.default_rng(0)
+    drawn = [_Statement(rng, RAW, (*CORE, *PAIRS)) for _ in range(4_000)]
+    fields = Counter(part.name for one in drawn for _, part in walk(one.drawn()) if part.op == "field")
+    whole = sum(fields.values())
+    for kind in (("returns",), PRICES, ACTIVITY):
+        assert sum(fields[name] for name in kind) == pytest.approx(whole / 3, rel=0.1)
 
 
 def test_most_of_what_is_drawn_can_be_read_and_little_comes_twice() -> None:
