@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 from . import operators, review
 from .asking import Question, answer
@@ -33,8 +34,8 @@ async def draft(desk: Desk, work: Work) -> Json:
         more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
         question = Question("factor", intent, work.key, Candidates, context, more)
         reply = await answer(desk, question)
-        drafts = await _redrafted(desk, work, question, reply.pop("candidates", []))
-        return {**reply, "items": [operators.descent(each, _shown(work, context)) for each in drafts]}
+        drafts, ended = await _redrafted(desk, work, question, reply.pop("candidates", []))
+        return {**reply, **ended, "items": [operators.descent(each, _shown(work, context)) for each in drafts]}
 
     return await desk.once("drafts", work.key, ask)
 
@@ -61,18 +62,24 @@ def _drafting(desk: Desk, work: Work) -> Drafting:
     return Drafting(desk.tools.held_by("factor", TOOLS), hypothesis, (*known, "")[0], either)
 
 
-async def _redrafted(desk: Desk, work: Work, question: Question, drafts: list[Json]) -> list[Json]:
-    """Return the drafts after the agent changed those most worth scoring, as often as the campaign file asks."""
+async def _redrafted(desk: Desk, work: Work, question: Question, drafts: list[Json]) -> tuple[list[Json], Json]:
+    """Return the drafts after the agent changed those most worth scoring, as often as the campaign file asks.
+
+    Also why the budget ended, where it did meanwhile.
+    """
+    ended: Json = {}
 
     async def again(number: int, best: Sequence[Json]) -> list[Json]:
         told = ("text", "rank_ic", "known", "intent", "parent")
         shown = [{name: row[name] for name in told if row.get(name, "") != ""} for row in best]
         context = {**question.context, "branch": {**question.context["branch"], "drafts": shown}}
         asked = replace(question, key=f"{question.key}/d{number}", context=context)
-        return list((await answer(desk, asked)).get("candidates", []))
+        reply = await answer(desk, asked)
+        ended.update({"ended": reply["ended"]} if reply.get("ended") else {})
+        return list(reply.get("candidates", []))
 
     times = 0 if work.refused else desk.config.redrafts
-    return await _drafting(desk, work).redrafted(drafts, work.count, times, again)
+    return await _drafting(desk, work).redrafted(drafts, work.count, times, again), ended
 
 
 def _names(hypothesis: Json) -> list[str]:
@@ -195,8 +202,8 @@ def _tried(desk: Desk, memory: Json, hypothesis: Json, work: Work) -> list[str]:
     same = {h["id"] for h in memory.get("hypotheses", []) if h.get("mechanism") == hypothesis.get("mechanism")}
     past = [factor["text"] for factor in memory.get("factors", []) if factor.get("hypothesis") in same]
     own = []
-    for step in range(work.step):
-        kept = desk.journal.read("proposal", f"{work.branch}/s{step}/a0") or {}
+    for step, attempt in product(range(work.step), range(1 + desk.config.repairs)):
+        kept = desk.journal.read("proposal", f"{work.branch}/s{step}/a{attempt}") or {}
         own += [item["text"] for item in kept.get("items", [])]
     return (past + own)[-SHOWN_TRIED:]
 
