@@ -123,6 +123,20 @@ def test_an_ended_model_budget_closes_the_campaign_with_what_there_is(lab: Maker
     assert "calls: 6 of 6" in state["ended"]
 
 
+def test_a_budget_that_ends_while_drafts_are_changed_ends_the_search_with_what_was_drafted(lab: Maker) -> None:
+    campaign = lab(config=AgentsConfig(rounds=3, hypotheses=1, candidates=2, steps=0, drafts=4, redrafts=1))
+
+    def say(task: Task) -> None:
+        if json.loads(task.messages[1].content).get("branch", {}).get("drafts"):
+            raise BudgetEnded("calls: 3 of 3")
+
+    campaign.model.say = say
+    state = campaign.run()
+    assert (state["finished"], state["round"]) == (True, 1)
+    assert "calls: 3 of 3" in state["ended"]
+    assert len(campaign.servers.scored) == 2
+
+
 def test_a_model_that_cannot_meet_its_schema_costs_a_branch_only(lab: Maker) -> None:
     campaign = lab(config=AgentsConfig(rounds=1, hypotheses=2, candidates=2, steps=0))
 
