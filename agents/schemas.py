@@ -12,7 +12,7 @@ Operator = Literal[
     "smooth", "neutralise", "shorten", "lengthen", "retime", "condition", "swap_field", "combine", "invert", "simplify"
 ]
 """Directed changes: what a critique may ask for, and what a formula's intent may say that it is."""
-UNDIRECTED = ("nudge_window", "swap_field", "swap_operator", "wrap", "hoist", "graft", "attach")
+UNDIRECTED = ("nudge_window", "retune", "swap_field", "swap_operator", "wrap", "hoist", "graft", "attach")
 """Changes that nobody asks for; an intent says `mutate: ` before them."""
 
 

@@ -22,7 +22,7 @@ from .thin import Thin
 
 __all__ = ["Population"]
 
-MOST, STEP = 16_000, 500
+MOST, STEP = 24_000, 500
 """Formulas of the whole sample, and how many are drawn at a time: a short campaign need not look at all of them."""
 A_SCORE = 16
 """Formulas that each score asks for beside the first `STEP`."""

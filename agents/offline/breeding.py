@@ -55,14 +55,27 @@ def _step_window(node: Node, rng: np.random.Generator, ways: Sequence[int]) -> N
     if found is None:
         return None
     path, part = found
-    at = int(np.argmin([abs(np.log(rung / part.window)) for rung in LADDER]))
-    to = min(max(at + int(rng.choice(list(ways))), 0), len(LADDER) - 1)
-    return replace(node, path, part.with_params(window=float(LADDER[to])))
+    return replace(node, path, part.with_params(window=_stepped(part.window, int(rng.choice(list(ways))))))
+
+
+def _stepped(window: float, steps: int) -> float:
+    """Return the window so many rungs away from the one next to this."""
+    at = int(np.argmin([abs(np.log(rung / window)) for rung in LADDER]))
+    return float(LADDER[min(max(at + steps, 0), len(LADDER) - 1)])
 
 
 def nudge_window(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
     """Move one window a step or two up or down."""
     return _step_window(node, rng, (-2, -1, 1, 2))
+
+
+def retune(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+    """Move every window by some steps, each by itself: what differs by three windows is far from any single step."""
+    places = [path for path, part in walk(node) if part.window > 0]
+    for path in places:
+        part = dict(walk(node))[path]
+        node = replace(node, path, part.with_params(window=_stepped(part.window, int(rng.integers(-3, 4)))))
+    return node if len(places) > 1 else None
 
 
 def shorten(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
@@ -222,6 +235,7 @@ def invert(node: Node, _stock: Stock, _rng: np.random.Generator) -> Node | None:
 
 LOCAL: tuple[tuple[Change, float], ...] = (
     (nudge_window, 2.0),
+    (retune, 2.0),
     (swap_field, 1.5),
     (swap_operator, 2.0),
     (wrap, 1.5),
