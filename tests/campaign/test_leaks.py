@@ -216,7 +216,7 @@ def test_other_later_days_change_nothing_that_agents_are_told(
     are the same too, and then so must be every prompt, every answer and every note, to the byte.
     """
     folder = tmp_path_factory.mktemp("mirror")
-    blunt = ("evidence.level=1e-12", "evidence.watch_p=1e-12", "evidence.open_sealed=false", *settings)
+    blunt = ("evidence.level=1e-60", "evidence.watch_p=1e-60", "evidence.open_sealed=false", *settings)
     ends = (ending(grown(), other=False), ending(grown(), other=True))
     one, other = (hear(end, folder / name, *blunt) for name, end in zip(("one", "other"), ends, strict=True))
     looked = [
