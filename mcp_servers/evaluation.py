@@ -66,6 +66,31 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
         """Check, score and record a formula or Python factor on the search window; a refusal says which step and why."""
         return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key, visible(description)))
 
+    @server.tool(annotations=RECORDS)
+    @tool
+    def submit_to_gate(ids: Annotated[list[FactorId], Field(min_length=1, max_length=20)], key: Key) -> dict[str, Any]:
+        """Put scored factors before the acceptance gate; each that reaches statistics spends a trial for good."""
+        return {"key": key, "verdicts": [verdict.for_agents() for verdict in evaluator.submit(ids)]}
+
+    @server.tool(annotations=RECORDS)
+    @tool
+    def submit_set(members: Annotated[list[FactorId], Field(min_length=2, max_length=10)], key: Key) -> dict[str, Any]:
+        """Put the sum of the signed ranks of scored factors before the gate as one factor: one trial."""
+        return {"key": key, "verdict": evaluator.submit_set(members).for_agents()}
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def budget() -> dict[str, Any]:
+        """Return how many evaluations and trials are left in this campaign."""
+        return {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
+
+    _add_forecasts(server, evaluator)
+    return server
+
+
+def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
+    """Add the tools that say what earlier scores let expect; see `evidence.drafting`."""
+
     @server.tool(annotations=READ_ONLY)
     @tool
     def choose_drafts(
@@ -96,23 +121,3 @@ def evaluation_server(evaluator: Evaluator) -> MCPServer:
     ) -> dict[str, Any]:
         """Return formulas that nobody wrote yet: in turn the most promising by earlier scores, and the most telling of all."""
         return {"unexplored": [one.record() for one in drafting.unexplored(evaluator, limit)]}
-
-    @server.tool(annotations=RECORDS)
-    @tool
-    def submit_to_gate(ids: Annotated[list[FactorId], Field(min_length=1, max_length=20)], key: Key) -> dict[str, Any]:
-        """Put scored factors before the acceptance gate; each that reaches statistics spends a trial for good."""
-        return {"key": key, "verdicts": [verdict.for_agents() for verdict in evaluator.submit(ids)]}
-
-    @server.tool(annotations=RECORDS)
-    @tool
-    def submit_set(members: Annotated[list[FactorId], Field(min_length=2, max_length=10)], key: Key) -> dict[str, Any]:
-        """Put the sum of the signed ranks of scored factors before the gate as one factor: one trial."""
-        return {"key": key, "verdict": evaluator.submit_set(members).for_agents()}
-
-    @server.tool(annotations=READ_ONLY)
-    @tool
-    def budget() -> dict[str, Any]:
-        """Return how many evaluations and trials are left in this campaign."""
-        return {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
-
-    return server
