@@ -23,8 +23,10 @@ EXPLOIT = 0.3
 """Share of follow-ups from then on: they polish what was found, and what is faint is found by looking elsewhere."""
 FEW_FIELDS, FEW_OPERATORS = (3, 4, 5), 7
 """How many fields and operators an open survey is about: a few, so that surveys of one round look in different places."""
-OPEN = 0.85
-"""Share of open surveys among fresh hypotheses: what nobody thought of is in no library of mechanisms."""
+OPEN, OPEN_WITH_CODE = 0.85, 0.4
+"""Share of open surveys among fresh hypotheses: what nobody thought of is in no library of mechanisms. Fewer where agents may
+write Python: code says what a mechanism says, and no survey has any.
+"""
 TIRED = 3
 """Follow-ups of a leader after which another that adds half as much comes first."""
 PROMISING_T = 2.5
@@ -121,8 +123,9 @@ def _surveyed(context: Context, count: int) -> list[Json]:
     if not known or not wide or steering.wanted:
         return []
     surveys = []
+    share = OPEN_WITH_CODE if context.part("request").get("python") else OPEN
     told = [str(row.get("text", "")) for row in context.rows("record", "unexplored") if isinstance(row, dict)]
-    for text in islice(chain(told, repeat("")), int(context.rng.binomial(count, OPEN))):
+    for text in islice(chain(told, repeat("")), int(context.rng.binomial(count, share))):
         words = WORD.findall(text)
         chosen = _some(context, names, int(context.rng.choice(wide)), words)
         by = _some(context, (*CORE, *PAIRS), FEW_OPERATORS, words)
