@@ -103,10 +103,10 @@ async def idea_node(desk: Desk, state: State) -> State:
     left = 0 if ended else int((await gate.budget(desk, f"r{number:02d}/start"))["evaluations_left"])
     per_branch = desk.config.candidates * (desk.config.steps + 1)
     most = max(1, min(desk.config.hypotheses, -(-left // per_branch))) if left > 0 else 0
-    asked = review.branches(desk, state.get("asked", []), f"r{number:02d}", most)
+    asked = review.branches(desk, state.get("asked", []) if left > 0 else [], f"r{number:02d}")
     known, proposed = marked([*state["sent"], *state["elite"]]), state.get("proposed", 0)
     best = {branch: freeze(review.parents(desk, state.get("asked", []), known, old)) for branch, old in asked.items()}
-    count = min(most - len(asked), fresh(desk, proposed)) if number <= desk.config.rounds else 0
+    count = max(0, min(most - len(asked), fresh(desk, proposed))) if number <= desk.config.rounds else 0
     branches, spent = await idea.propose(desk, number, count) if asked or count > 0 else ([], "")
     total = len(asked) + len(branches)
     desk.progress("round", {"round": number, "hypotheses": total, "evaluations_left": left})

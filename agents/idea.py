@@ -176,5 +176,6 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
             **({"refused": told} if told else {}),
         },
         "request": {"count": count, "round": round_number, "spent": memory.get("spent", 0.0)}
+        | ({"surveying": True} if remembered.get("surveying") else {})
         | ({"python": True} if desk.config.python else {}),
     }

@@ -78,12 +78,12 @@ def number_of(round_key: str) -> int:
     return int(round_key.removeprefix("r"))
 
 
-def branches(desk: Desk, factors: Sequence[str], round_key: str, most: int) -> dict[str, str]:
+def branches(desk: Desk, factors: Sequence[str], round_key: str) -> dict[str, str]:
     """Give each hypothesis that a person sent back a branch in this round; return the hypotheses by branch."""
     found: dict[str, str] = {}
     for factor_id in factors:
         said = decided(desk, factor_id)
-        for hypothesis in said.get("hypotheses", [])[: most - len(found)]:
+        for hypothesis in said.get("hypotheses", []):
             branch = f"{round_key}/a{len(found):02d}"
             old = desk.journal.read("hypothesis", hypothesis) or {}
             asked = {"factor": factor_id, "text": said.get("text", ""), "comment": said.get("comment", "")}

@@ -18,7 +18,7 @@ __all__ = ["MOST_LEADERS", "Basis", "Scored", "lengths", "share"]
 
 Frame = NDArray[np.float64]
 
-STRONGEST, ANY = 1_000, 500
+STRONGEST, ANY = 1_000, 1_000
 """Scored factors that forecasts rest on: the strongest, and of the others the first by id, which are any: they tell where
 nothing is.
 """

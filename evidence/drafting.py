@@ -9,7 +9,7 @@ from typing import Any
 from ..factors import Expression, FactorError, Node, render
 from .alignment import Claim
 from .evaluator import Evaluator
-from .foresight import Foresight, Leader, Scored, Unexplored
+from .foresight import Foresight, Leader, Scored
 from .proposal import SET
 from .refusal import refusal
 
@@ -49,9 +49,16 @@ def leaders(evaluator: Evaluator, limit: int) -> list[Leader]:
     return _learned(evaluator).leaders(limit)
 
 
-def unexplored(evaluator: Evaluator, limit: int) -> list[Unexplored]:
-    """Return formulas that nobody wrote yet and that are most worth a score; see `Foresight.unexplored`."""
-    return _learned(evaluator).unexplored(limit)
+def unexplored(evaluator: Evaluator, limit: int) -> dict[str, Any]:
+    """Return formulas that nobody wrote yet and that are most worth a score, and whether the search still surveys.
+
+    See `Foresight.unexplored` and `Foresight.surveying`.
+    """
+    foresight = _learned(evaluator)
+    return {
+        "unexplored": [one.record() for one in foresight.unexplored(limit)],
+        "surveying": foresight.surveying,
+    }
 
 
 def _formula(evaluator: Evaluator, text: str) -> Expression | None:

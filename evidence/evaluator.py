@@ -83,7 +83,7 @@ class Evaluator:
     @cached_property
     def foresight(self) -> Foresight:
         """Return forecasts of formulas that were not scored; see `drafting`."""
-        return Foresight.of(self.panel, self.windows.search, self.mandate.columns(self.panel))
+        return Foresight.of(self.panel, self.windows.search, self.mandate.columns(self.panel), self.budget.evaluations)
 
     @property
     def reviews(self) -> Reviews:

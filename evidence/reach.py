@@ -41,6 +41,7 @@ class Reach:
         stay = [place for place, name in enumerate(basis.ids) if name in old]
         before = [old[basis.ids[place]] for place in stay]
         fresh = [place for place, name in enumerate(basis.ids) if name not in old]
+        products, own = list(self.products), list(self._lengths)
         for at, part in enumerate(self.sample.parts):
             known = at < len(self.products)
             if known and self.ids == basis.ids:
@@ -52,11 +53,11 @@ class Reach:
                 found[:, asked] = ranks @ basis.looks[asked].T
             if known:
                 found[:, stay] = self.products[at][:, before]
-                self.products[at] = found
+                products[at] = found
             else:
-                self.products.append(found)
-                self._lengths.append(lengths(ranks))
-        self.ids = basis.ids
+                products.append(found)
+                own.append(lengths(ranks))
+        self.products, self._lengths, self.ids = products, own, basis.ids  # all or, where memory ends before, nothing
 
     def across(self, basis: Basis, part: int) -> Frame:
         """Return the rank correlations of a part with the scored formulas that were followed last, ``[rows, K]``."""

@@ -19,7 +19,7 @@ __all__ = ["Look", "Thin"]
 
 NAMES = 64
 CELLS = 6_000
-"""Names that are looked at, and about how many of their days; correlations are then known to about .015."""
+"""Names that are looked at, and at most how many of their days; correlations are then known to about .015."""
 FEWEST_NAMES = 10
 FEWEST_COVERED, FEWEST_DISTINCT = 0.5, 0.15
 """Coverage, and share of a day's values that differ, below which a formula is thin: of 64 names ten values."""
@@ -87,7 +87,7 @@ class Thin:
     @cached_property
     def _days(self) -> slice:
         names = self._engine.panel.names
-        return slice(self.window.start, self.window.stop, max(1, self.window.days * names // CELLS))
+        return slice(self.window.start, self.window.stop, max(1, -(-self.window.days * names // CELLS)))
 
     @cached_property
     def cells(self) -> int:

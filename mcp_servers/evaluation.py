@@ -119,5 +119,8 @@ def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
     def unexplored(
         limit: Annotated[int, Field(ge=1, le=64, description="how many at most")] = 24,
     ) -> dict[str, Any]:
-        """Return formulas that nobody wrote yet: in turn the most promising by earlier scores, and the most telling of all."""
-        return {"unexplored": [one.record() for one in drafting.unexplored(evaluator, limit)]}
+        """Return formulas that nobody wrote yet: in turn the most promising by earlier scores, and the most telling of all.
+
+        While the search is `surveying`, its first part where it is long, only the most telling.
+        """
+        return drafting.unexplored(evaluator, limit)

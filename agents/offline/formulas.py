@@ -191,7 +191,7 @@ def _share(context: Context, best: float) -> int:
 
 @dataclass(frozen=True)
 class Breeder:
-    """Changes measured formulas, along the critique where there is one; `even`: each as often as any other."""
+    """Changes measured formulas, along the critique where there is one; `even`: drafts, each as often as any other."""
 
     context: Context
     nest: Nest
@@ -216,7 +216,12 @@ class Breeder:
             return False
         if intent != "invert":
             changed = self._turned(changed, parent)
-        said = f"{intent.removeprefix(MUTATED)} of {parent.expression.id} with t {parent.t:.1f}"
+        told = (
+            f"a draft that promises a RankIC of {parent.t:.3f}"
+            if self.even
+            else f"{parent.expression.id} with t {parent.t:.1f}"
+        )
+        said = f"{intent.removeprefix(MUTATED)} of {told}"
         return self.nest.offer(changed, said, parent.intent(intent), parent.scored)
 
     @cached_property

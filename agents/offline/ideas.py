@@ -18,7 +18,9 @@ from .succession import propose_successors
 from .variants import variant
 
 EXPLORING = 0.2
-"""Share of the evaluations that goes to fresh hypotheses alone, before anything is followed up."""
+"""Share of the evaluations that goes to fresh hypotheses alone, before anything is followed up, and as long as
+the search surveys.
+"""
 EXPLOIT = 0.3
 """Share of follow-ups from then on: they polish what was found, and what is faint is found by looking elsewhere."""
 FEW_FIELDS, FEW_OPERATORS = (3, 4, 5), 7
@@ -41,7 +43,9 @@ WORD = re.compile(r"[a-z_]+")
 def propose_ideas(context: Context) -> Json:
     """Return hypotheses: exploit by following up, explore with what is untried, least tried first."""
     count = context.count
-    share = EXPLOIT if float(context.part("request").get("spent", 1.0)) >= EXPLORING else 0.0
+    request = context.part("request")
+    early = request.get("surveying") or float(request.get("spent", 1.0)) < EXPLORING
+    share = 0.0 if early else EXPLOIT
     heirs = propose_successors(context, count)
     follow = [_follow_up(context, row) for row in _worth_following(context, round(share * (count - len(heirs))))]
     follow = [*heirs, *follow]

@@ -25,6 +25,8 @@ WIDE = 1000
 """Population where time decides and not the number of evaluations."""
 LOOKED_AT, ORDERED, SKETCHED = 400, 30, 10
 FUNCTIONS = ("add", "sub", "mul", "div", "sqrt", "log", "abs", "neg", "max", "min")
+STALE = 3
+"""Times as many programs as it may spend after which it ends, though most were bred twice."""
 PARSIMONY = 1e-4
 """RankIC that a node must be worth."""
 
@@ -43,7 +45,7 @@ def main() -> None:
     chosen = [best[place] for place in order]
     asked.answer(
         values=np.stack([on_all_days(each, days.features) for each in chosen]),
-        names=[str(each) for each in chosen], fitness=[float(each.raw_fitness_) for each in chosen], evaluations=len(programs),
+        names=[str(each) for each in chosen], fitness=[float(each.raw_fitness_) for each in chosen], evaluations=len(unique(programs)),
     )  # fmt: skip
 
 
@@ -69,7 +71,10 @@ def evolved(asked: Asked, days: Days, table: Array) -> list[Any]:
         estimator.set_params(generations=len(tried) // population + 1).fit(table, goal)
         tried += estimator._programs[-1]  # at the next generation gplearn forgets those that have no children
         cost = time.process_time() - began
-        if asked.left < cost if asked.cpu_s is not None else len(tried) + population > asked.evaluations:
+        spent = len(unique(tried))  # what is bred twice is charged once
+        if asked.left < cost if asked.cpu_s is not None else spent + population > asked.evaluations:
+            return tried
+        if asked.cpu_s is None and len(tried) >= STALE * asked.evaluations:
             return tried
 
 

@@ -20,12 +20,15 @@ from .choice import centred_ranks, chosen, combination, ridge
 from .features import formula
 from .market import say
 from .methods.method import Allowance, Answer, Factor, Method, cpu_seconds
+from .rooms import state_of
 from .scoring import Truth, examined, judged
 from .world import World
 
 __all__ = ["Cell", "Cells"]
 
 Values = NDArray[np.float32]
+ROOMS, DECIDING = ("factors", "market", "evidence"), ("choice", "features", "pursuit", "textbook", "world")
+"""Rooms, and modules beside this one, that decide what any method finds."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Cells:
 
     folder: Path
 
-    def row(self, world: World, truth: Truth | None, method: Method, allowance: Allowance, seed: int) -> dict[str, Any]:
+    def row(self, world: World, truth: Truth, method: Method, allowance: Allowance, seed: int) -> dict[str, Any]:
         """Return one row of a table: what was found, held against the sealed days."""
         cell = self.cell(world, method, allowance, seed)
         values = on_all_days(world, cell.factors)
@@ -54,12 +57,13 @@ class Cells:
         ten = [{"text": factor.text, "t": round(factor.t, 2)} for factor in cell.factors]
         return {
             "method": method.name, "panel": world.name, "seed": seed, **spent, "chosen": ten,
-            **examined(world, values, combined, truth), **judgement(world, cell), "more": cell.more,
+            **examined(world, values, combined, truth), "more": cell.more,
+            **(judged(world, cell.more["accepted"]) if "accepted" in cell.more else {}),
         }  # fmt: skip
 
     def cell(self, world: World, method: Method, allowance: Allowance, seed: int) -> Cell:
         """Return what a method found, searching once."""
-        place = self._place(world, method, allowance, seed)
+        place = self.place(world, method, allowance, seed)
         if not place.with_suffix(".json").is_file():
             say(f"{world.name}: {method.name}, {allowance}")
             warm_up()
@@ -71,7 +75,8 @@ class Cells:
             write(place, Cell(ten_of(world, answer), answer.evaluations, spent, answer.combined, answer.more))
         return read(place)
 
-    def _place(self, world: World, method: Method, allowance: Allowance, seed: int) -> Path:
+    def place(self, world: World, method: Method, allowance: Allowance, seed: int) -> Path:
+        """Return where a cell is kept, without a suffix: its name changes with all that decides what is found."""
         slug = "".join(letter if letter.isalnum() else "-" for letter in method.name)
         days = world.windows.search
         asked: JSON = [
@@ -88,25 +93,16 @@ class Cells:
         return place
 
 
-def judgement(world: World, cell: Cell) -> dict[str, Any]:
-    """Return what the gate accepted and how much of it was false; nothing for a method without a gate."""
-    return judged(world, cell.more["accepted"]) if "accepted" in cell.more and world.expected is not None else {}
-
-
 def code_of(method: Method) -> str:
-    """Return the digest of the code that decides what a method finds, and of what else it says decides it."""
+    """Return the digest of the code that decides what a method finds, and of what else it says decides it.
+
+    Whoever searches reads formulas, computes them, and is scored, by the same rooms; so all are asked again when one changes.
+    """
     own = Path(__file__).parent
     module = Path(str(sys.modules[type(method).__module__].__file__))
-    files = [
-        own / "choice.py",
-        own / "pursuit.py",
-        own / "world.py",
-        own / "textbook.py",
-        own / "methods" / "method.py",
-        module,
-    ]
+    files = [*(own / f"{name}.py" for name in DECIDING), own / "methods" / "method.py", module]
     state = hashlib.sha256(b"\0".join(path.read_bytes() for path in files))
-    return state.hexdigest()[:16] + method.state()
+    return state.hexdigest()[:16] + state_of(*ROOMS) + method.state()
 
 
 def ten_of(world: World, answer: Answer) -> tuple[Factor, ...]:

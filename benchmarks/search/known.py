@@ -15,6 +15,7 @@ from alphaloom.factors.bucket import BUCKETS
 from alphaloom.factors.planting import GRAMMAR, TEXTBOOK
 from alphaloom.ledger import digest
 
+from .rooms import state_of
 from .textbook import TEN
 
 __all__ = ["draws", "form", "known_forms"]
@@ -30,12 +31,14 @@ def known_forms(folder: Path) -> frozenset[str]:
     skeletons = sorted({skeleton for each in mechanisms() for skeleton in each.skeletons})
     lists = [*TEXTBOOK, *TEN, *(each.text for _, each, _ in published_expressions())]
     slots = {kind: _filled(kind) for kind in (*WINDOWS, *OPERATOR_SLOTS, "price", "activity")}
-    kept = folder / f"known-{digest([skeletons, lists, slots])[:12]}.json"
+    kept = folder / f"known-{digest([skeletons, lists, slots, state_of('factors')])[:12]}.json"
     if not kept.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         own = {form(each) for _, each, _ in published_expressions()}
         drawn = (text for skeleton in skeletons for text in draws(skeleton))
-        kept.write_text(json.dumps(sorted(own | _forms((*TEXTBOOK, *TEN)) | _forms(drawn))))
+        unfinished = kept.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(sorted(own | _forms((*TEXTBOOK, *TEN)) | _forms(drawn))))
+        unfinished.replace(kept)
     return frozenset(json.loads(kept.read_text()))
 
 

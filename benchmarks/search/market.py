@@ -6,23 +6,21 @@ library and no list holds; else its seed is refused, with the reason, and the ne
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-import alphaloom
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import PlantSettings, parse, planted_market
 from alphaloom.ledger import digest
 from alphaloom.market import PlantedAlpha, SyntheticConfig, SyntheticMarket
 
 from .known import form, known_forms
+from .rooms import state_of
 from .world import Alpha, World, labelled
 
 __all__ = ["PLANTS", "Size", "life_in", "objection", "say", "told", "worlds"]
@@ -36,17 +34,6 @@ LEAST_T = 4.0
 ALIVE = (5, 8)
 LEAST_NEW = 1 / 3
 MOST_REFUSED = 20
-DECIDING = (
-    "factors/planting.py",
-    "factors/sampling.py",
-    "market/drift.py",
-    "market/listings.py",
-    "market/noise.py",
-    "market/panel.py",
-    "market/quotes.py",
-    "market/synthetic.py",
-)
-"""Code that decides a market."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +75,7 @@ def world_of(seed: int, size: Size, folder: Path) -> World:
 def simulated(seed: int, size: Size, folder: Path) -> SyntheticMarket:
     """Return a market, simulated once and kept in a folder under a digest of what decides it."""
     config = size.config(seed)
-    name = digest([config.model_dump(mode="json"), PLANTS.model_dump(mode="json"), _code()])[:12]
+    name = digest([config.model_dump(mode="json"), PLANTS.model_dump(mode="json"), state_of("factors", "market")])[:12]
     kept = folder / "markets" / f"seed-{seed:03d}-{name}.pickle"
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +110,11 @@ def life_in(window: Window, plant: PlantedAlpha) -> float:
 
 def told(seed: int, world: World) -> str:
     """Return a table of what was planted."""
-    lines = [f"seed {seed}: {len(world.counted)} alphas to be found", "  RankIC  search t  life in the sealed span"]
+    living = sum(alpha.alive for alpha in world.alphas)
+    lines = [
+        f"seed {seed}: {len(world.counted)} alphas to be found of {living} that live",
+        "  RankIC  search t  life in the sealed span",
+    ]
     for alpha in sorted(world.alphas, key=lambda each: -each.life * each.rank_ic):
         asked = "found?" if alpha.counts else "left out: faint on search" if alpha.alive else "not alive"
         origin = "known" if alpha.known else "new"
@@ -143,10 +134,3 @@ def _alpha(plant: PlantedAlpha, world: World, known: bool) -> Alpha:
     alive = life >= LEAST_LIFE
     fate = (plant.first_day, plant.end_day, plant.half_life_days)
     return Alpha(plant.text, plant.rank_ic, *fate, life, t, known, alive, alive and t >= LEAST_T)
-
-
-@cache
-def _code() -> str:
-    """Return the digest of the code that decides a market."""
-    root = Path(str(alphaloom.__file__)).parent
-    return hashlib.sha256(b"\0".join((root / name).read_bytes() for name in DECIDING)).hexdigest()

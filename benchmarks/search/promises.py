@@ -43,7 +43,10 @@ def kept(rows: Rows) -> list[tuple[bool, str]]:
             own["correlation"] >= LEAST_OF_ORACLE * oracle,
             f"correlation {own['correlation']:.2f}, {LEAST_OF_ORACLE:.0%} of the oracle's {oracle:.2f} asked",
         ),
-        (false <= LEVEL * accepted, f"false acceptances: {false} of {accepted}, {LEVEL:.0%} at most asked"),
+        (
+            accepted > 0 and false <= LEVEL * accepted,
+            f"false acceptances: {false} of {accepted}, {LEVEL:.0%} at most asked",
+        ),
     ]
 
 

@@ -35,6 +35,7 @@ __all__ = ["difference", "interval", "main", "neutral_rank_ic"]
 
 Series = NDArray[np.float64]
 Values = NDArray[np.float32]
+SEAL = default_folder().parent / "openings"
 DERIVED = {"vwap": "typical", "amount": "close*volume"}
 BLOCK = 20
 """Days of a block of the bootstrap: four times the horizon of the labels."""
@@ -65,9 +66,11 @@ def main(given: Sequence[str]) -> int:
         f"sealed: {sealed.first_day} to {sealed.last_day}, {options.evaluations:,} evaluations, {options.seeds} seeds\n"
     )
     methods = able([Alphaloom(overrides=tuple(options.set)), *searches(options.environments)], options.method)
-    with Ledger.open(options.folder / "seal", clock=lambda: datetime.now(UTC)) as ledger:
+    with Ledger.open(options.seal, clock=lambda: datetime.now(UTC)) as ledger:
         found = [seen(world, method, options, ledger) for method in methods]
+        looks = len(ledger.openings(world.windows.key(sealed)))
     print(table(found, world))
+    print(f"\nlooks at sealed days on record in {options.seal}: {looks}; the more, the less a small lead says")
     if options.json:
         told = {each.name: {"daily": each.daily.tolist(), "cpu_s": each.cpu_s} for each in found}
         options.json.write_text(json.dumps(told))
@@ -78,9 +81,10 @@ def seen(world: World, method: Method, options: argparse.Namespace, ledger: Ledg
     """Search with every seed, then look at the sealed days; a fixed list is looked at once."""
     cells, series, numbers, spent = Cells(options.folder), [], [], 0.0
     for seed in range(1 if method.fixed else options.seeds):
-        cell = cells.cell(world, method, Allowance(options.evaluations), seed)
+        allowance = Allowance(options.evaluations)
+        cell = cells.cell(world, method, allowance, seed)
         combined = combined_of(world, on_all_days(world, cell.factors)) if cell.combined is None else cell.combined
-        numbers.append(opened(world, f"{method.name}, seed {seed}", ledger))
+        numbers.append(opened(world, cells.place(world, method, allowance, seed).name, ledger))
         series.append(neutral_rank_ic(combined, world))
         spent += cell.cpu_s
     return Seen(method.name, np.mean(series, axis=0), spent / len(series), tuple(numbers))
@@ -154,7 +158,8 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--evaluations", type=int, default=2000, help="that each method may spend")
     parser.add_argument("--method", action="append", default=[], help="only methods whose name holds this")
     parser.add_argument("--set", action="append", default=[], help="a setting of Alphaloom's campaigns")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where answers and the ledger of openings are kept")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where answers are kept")
+    parser.add_argument("--seal", type=Path, default=SEAL, help="where looks at sealed days are counted")
     parser.add_argument("--environments", type=Path, default=default_folder(), help="where rivals are installed")
     parser.add_argument("--json", type=Path, help="write the daily RankIC here")
     return parser.parse_args(given)

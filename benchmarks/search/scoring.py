@@ -81,20 +81,21 @@ def span_r2(ranks: Sequence[Values], expected: Values, present: NDArray[np.bool_
     return float(1.0 - np.sum((goal - fitted) ** 2) / np.sum(goal**2))
 
 
-def examined(world: World, factors: Sequence[Values], combined: Values, truth: Truth | None) -> dict[str, Any]:
-    """Return every figure of one method on the sealed days of one panel; those of the truth where it is known."""
+def examined(world: World, factors: Sequence[Values], combined: Values, truth: Truth) -> dict[str, Any]:
+    """Return every figure of one method on the sealed days of one planted market."""
     window = world.windows.sealed
     score = np.ascontiguousarray(window.cut(combined))
     daily = row_rank_correlation(score, np.ascontiguousarray(window.cut(world.label)))
     test = newey_west_t(daily, LAG)
-    found: dict[str, Any] = {"sealed_rank_ic": test.mean, "sealed_t": test.t}
-    if truth is None:
-        return found | {"daily": [round(float(each), 6) for each in daily]}
     like = truth.likeness(factors)
     counts = [alpha.counts for alpha in truth.alphas]
     present = window.cut(world.panel.universe)
-    return found | {
+    new = [alpha.counts and not alpha.known for alpha in truth.alphas]
+    return {
+        "sealed_rank_ic": test.mean,
+        "sealed_t": test.t,
         "recall": recall(like, counts),
+        "new": recall(like, new),
         "counted": sum(counts),
         "hits": [alpha.text for alpha, row in zip(truth.alphas, like, strict=True) if _hit(alpha, row)],
         "likeness": [round(float(row.max(initial=0.0)), 3) for row in like],

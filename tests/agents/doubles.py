@@ -131,7 +131,10 @@ class Servers:
 
     def unexplored(self, limit: int = 24) -> dict[str, Any]:
         """Name one formula that nobody wrote."""
-        return {"unexplored": [{"text": "ts_kurt(close, 33)", "rank_ic": 0.0, "beside": 0.0, "known": 0.0}][:limit]}
+        return {
+            "unexplored": [{"text": "ts_kurt(close, 33)", "rank_ic": 0.0, "beside": 0.0, "known": 0.0}][:limit],
+            "surveying": False,
+        }
 
     def score_factor(self, text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
         self.hypotheses.setdefault(hypothesis["id"], hypothesis)

@@ -14,13 +14,33 @@ TOLD = ["ts_kurt(ts_std(volume, 55), 33)", "ts_corr(vwap, ts_skew(low, 19), 40)"
 ROWS = [{"text": text, "rank_ic": 0.01, "beside": 0.01, "known": 0.2} for text in TOLD]
 
 
-def replied(task: str, record: dict[str, Any], hypothesis: dict[str, Any], count: int, seed: int = 3) -> list[Any]:
+def replied(
+    task: str, record: dict[str, Any], hypothesis: dict[str, Any], count: int, seed: int = 3, **more: Any
+) -> list[Any]:
     context = {
         "task": task, "language": {"operators": [], "fields": FIELDS, "groups": []}, "market": {"horizon_days": 5},
-        "hypothesis": hypothesis, "record": record, "branch": {}, "request": {"count": count, "step": 0, "spent": 0.0},
+        "hypothesis": hypothesis, "record": record, "branch": {}, "request": {"count": count, "step": 0, "spent": 0.0} | more,
     }  # fmt: skip
     (rows,) = json.loads(answer([{"role": "user", "content": json.dumps(context)}], seed)).values()
     return list(rows)
+
+
+def test_while_the_search_surveys_nothing_is_followed_up() -> None:
+    leader = {
+        "id": "f0123456789abcdef",
+        "text": "ts_kurt(volume, 40)",
+        "t": 9.0,
+        "rank_ic": 0.03,
+        "beside": 0.03,
+        "kin": [],
+    }
+    record = {"unexplored": ROWS, "leaders": [{**leader, "mechanism": "survey_open"}]}
+    followed = {
+        surveying: sum("Follow-up" in each["statement"] for each in replied("idea", record, {}, 12, spent=0.3, **told))
+        for surveying, told in ((False, {}), (True, {"surveying": True}))
+    }
+    assert followed[False] > 0
+    assert followed[True] == 0
 
 
 def surveys(record: dict[str, Any]) -> list[dict[str, Any]]:

@@ -69,16 +69,22 @@ def test_openings_are_numbered_once(panel: Panel, tmp_path: Path, capsys: pytest
         "2",
         "--folder",
         str(tmp_path),
+        "--seal",
+        str(tmp_path / "seal"),
     ]
     asked += ["--method", "textbook", "--method", "random", "--json", str(tmp_path / "told.json")]
     assert real.main(asked) == 0
     first = capsys.readouterr()
     lines = first.out.splitlines()
-    assert lines[-2].startswith("ten textbook formulas")
-    assert lines[-2].endswith("  1")
-    assert lines[-1].endswith("  2, 3")
+    assert lines[-4].startswith("ten textbook formulas")
+    assert lines[-4].endswith("  1")
+    assert lines[-3].endswith("  2, 3")
+    assert ": 3; the more" in lines[-1]
     assert real.main(asked) == 0
     assert capsys.readouterr().out == first.out
+    asked[3] = "25"  # what was allowed more is another search, and looks anew
+    assert real.main(asked) == 0
+    assert ": 6; the more" in capsys.readouterr().out
     assert set(json.loads((tmp_path / "told.json").read_text())) == {
         "ten textbook formulas",
         "random, the plants' grammar",

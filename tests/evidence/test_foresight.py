@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from alphaloom.evidence import foresight as foresight_module
 from alphaloom.evidence import population
 from alphaloom.evidence.foresight import Foreseen, Foresight, Scored
 from alphaloom.evidence.population import Population
@@ -115,6 +116,25 @@ def test_every_other_choice_is_what_would_tell_most_of_all_that_could_be_written
     foresight.learn({"f": Scored(parse("sign(ts_skew(returns, 15))"), 0.0, 0.0)})
     assert foresight.choose(drafts, 1)[1] == [telling], "where one is chosen at a time, both orders have their turn"
     assert foresight.choose(drafts, 1, like="unknown")[1] == [0], "a follow-up does not look elsewhere"
+
+
+def test_a_long_search_first_scores_what_tells_most_whatever_it_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foresight_module, "MOST_SURVEYED", 2)
+    monkeypatch.setattr(population, "STEP", 40)
+    drafts = [parse(text) for text in ("ts_skew(volume, 30)", "ts_mean(close, 20) / close", "high / low")]
+    short, long = (Foresight.of(PANEL, SEARCH, FIELDS, budget) for budget in (499, 500))
+    both = short.choose(drafts, 2)[1]
+    assert [short.surveying, long.surveying] == [False, True]
+    assert long.choose(drafts, 1)[1] == both[1:], "the most telling one, not the shortest"
+    assert long.choose(drafts, 1, direction=1)[1] == both[:1], "what claims a direction is no survey"
+    names = sorted(SCORED)
+    for foresight in (short, long):
+        foresight.learn({names[0]: SCORED[names[0]]})
+    assert long.unexplored(1) != short.unexplored(1)
+    for foresight in (short, long):
+        foresight.learn({names[1]: SCORED[names[1]]})
+    assert not long.surveying
+    assert long.unexplored(2) == short.unexplored(2)
 
 
 def test_unexplored_formulas_promise_and_tell_most_of_all_that_were_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from alphaloom.campaign import Campaign, Settings
 from alphaloom.desk.null_runs import code
+from alphaloom.evidence.proposal import SET
 from alphaloom.factors import MarketSettings, parse
 from alphaloom.ledger import Ledger, SettingsError, digest, read_settings
 from alphaloom.market import Panel
@@ -24,6 +25,8 @@ __all__ = ["ABLATIONS", "NAME", "Alphaloom"]
 NAME = "Alphaloom, offline"
 SEARCH = Path(__file__).parents[3] / "examples" / "long_search.yaml"
 """The campaign file that is run: what a user has for a long search."""
+AT_THE_CLOSE = "agents.early_search_t=1000"
+"""The gate is asked when the search is over: rivals hear nothing of selection days either."""
 ABLATIONS = {
     "without forecasts": ("agents.drafts=1", "agents.redrafts=0", "agents.unexplored=0"),
     "without the unexplored": ("agents.unexplored=0",),
@@ -69,7 +72,7 @@ class Alphaloom:
         return Answer(tuple(preferred(ground, scored)), record["evaluations"], more=more)
 
     def _settings(self, evaluations: int, seed: int) -> Settings:
-        asked = (f"seed={seed}", f"budget.evaluations={evaluations}", *self.overrides)
+        asked = (f"seed={seed}", f"budget.evaluations={evaluations}", AT_THE_CLOSE, *self.overrides)
         return read_settings(SEARCH, Settings, asked)
 
 
@@ -90,7 +93,7 @@ def scored_in(workspace: Path) -> dict[str, Factor]:
     """Return by id every formula that the campaign of a workspace scored on search days, sets left out."""
     with Ledger.open(workspace, clock=_never) as ledger:
         rows: Sequence[Any] = ledger.evaluations(ledger.runs()[-1].id)
-    formulas = [row for row in rows if not row.hypothesis.startswith("set") and not parse(row.text).code]
+    formulas = [row for row in rows if not row.hypothesis.startswith(SET) and not parse(row.text).code]
     return {row.factor_id: Factor(row.text, float(row.sheet["t"] or 0.0)) for row in formulas}
 
 

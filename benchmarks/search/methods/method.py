@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,10 +20,10 @@ from ..world import Ground
 __all__ = ["Allowance", "Answer", "Factor", "Meter", "Method", "cpu_seconds", "preferred", "tried"]
 
 Values = NDArray[np.float32]
-LOOKED_AT, PUT_IN_ORDER = 1500, 400
-"""Of the factors tried, how many of the strongest are looked at, and how many that differ are put in order."""
-SKETCHED = 10
-"""Of the days that are looked at, every tenth tells near-copies."""
+PUT_IN_ORDER = 400
+"""How many that differ are put in order, the strongest of all that were tried, however many those are."""
+TOGETHER, SKETCHED = 64, 10
+"""How many are looked at together; of the days that are looked at, every tenth tells near-copies."""
 ORDERED = 30
 """How many are put in order: ten, and some to spare where two turn out to be alike on all days."""
 STEP = 5
@@ -131,15 +132,16 @@ def preferred(ground: Ground, found: Sequence[Factor]) -> list[Factor]:
     The strongest are looked at, near-copies of stronger ones left out, or they would fill the places of what is faint. What
     reads the level of back-adjusted prices is left out too, as Alphaloom's evaluator does.
     """
-    strongest = sorted(found, key=lambda factor: (-abs(factor.t), factor.text))[:LOOKED_AT]
-    honest = [factor for factor in strongest if not ground.levels.objection(parse(factor.text))]
+    strongest = iter(sorted(found, key=lambda factor: (-abs(factor.t), factor.text)))
     days = slice(None, None, STEP)
     there = ~np.isnan(ground.label[days])
     label = centred_ranks(np.ascontiguousarray(ground.label[days]))[there]
     kept, factors, columns = Distinct(PUT_IN_ORDER), [], []
-    for factor, values in zip(honest, ground.engine.stream([each.text for each in honest]), strict=True):
-        ranks = centred_ranks(np.ascontiguousarray(values[days]))
-        if kept.takes(ranks[::SKETCHED].ravel()):
-            factors.append(factor)
-            columns.append(ranks[there])
+    while not kept.full and (some := list(islice(strongest, TOGETHER))):
+        honest = [factor for factor in some if not ground.levels.objection(parse(factor.text))]
+        for factor, values in zip(honest, ground.engine.stream([each.text for each in honest]), strict=True):
+            ranks = centred_ranks(np.ascontiguousarray(values[days]))
+            if kept.takes(ranks[::SKETCHED].ravel()):
+                factors.append(factor)
+                columns.append(ranks[there])
     return [factors[place] for place in by_gain(columns, label, most=ORDERED)]
