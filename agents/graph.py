@@ -109,7 +109,9 @@ async def idea_node(desk: Desk, state: State) -> State:
     count = max(0, min(most - len(asked), fresh(desk, proposed))) if number <= desk.config.rounds else 0
     branches, spent = await idea.propose(desk, number, count) if asked or count > 0 else ([], "")
     total = len(asked) + len(branches)
-    desk.progress("round", {"round": number, "hypotheses": total, "evaluations_left": left})
+    surveying = (desk.journal.read("recall", f"r{number:02d}") or {}).get("surveying")
+    told = {"round": number, "hypotheses": total, "evaluations_left": left}
+    desk.progress("survey" if surveying else "round", told)
     return {
         "round": number,
         "step": 0,

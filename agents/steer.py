@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..factors.words import mentioned, stems
 
@@ -55,6 +55,13 @@ class Steer(BaseModel):
     )  # fmt: skip
     agent_hypotheses: int = Field(default=2, ge=1, le=64, description="hypotheses of a round that are that agent's")
     agent_timeout_s: float = Field(default=60.0, gt=0, le=86_400, description="seconds that it may think")
+
+    @model_validator(mode="after")
+    def _wants_nothing_that_it_avoids(self) -> Steer:
+        both = [entry for entry in self.focus if mentioned((entry,), self.avoid)]
+        if both:
+            raise ValueError(f"focus and avoid both speak of {', '.join(both)}: leave it in one of them")
+        return self
 
     @field_validator("agent")
     @classmethod

@@ -45,7 +45,7 @@ class CasePage:
 
 
 def case_page(
-    run: str, case: Mapping[str, Any], hypothesis: Mapping[str, Any], decision: Decision | None = None
+    run: str, case: Mapping[str, Any], hypothesis: Mapping[str, Any], decision: Decision | None = None, where: str = ""
 ) -> CasePage:
     """Return the page of a case from what was kept of it, and from what the Idea agent said of its hypothesis."""
     shown = card(case, case["curve"], case["boundary"], case["texts"])
@@ -65,7 +65,7 @@ def case_page(
             (in_one_line(each["name"]), each["where"], percent(each["ratio"], 0), in_one_line(each["shared"]))
             for each in case["nearest"]
         ],
-        commands=[] if decision else _commands(run, str(case["id"])),
+        commands=[] if decision else _commands(run, str(case["id"]), where),
     )
 
 
@@ -80,14 +80,14 @@ def _summary(case: Mapping[str, Any]) -> Facts:
     return [
         ("t on search", number(search.get("t"), 1, sign=True)),
         ("RankIC on search", number(search.get("rank_ic"), 4, sign=True)),
-        ("turnover a day", percent(search.get("turnover"))),
-        ("Sharpe after costs", number(search.get("net_sharpe"), 2, sign=True)),
+        ("turnover a day on search", percent(search.get("turnover"))),
+        ("Sharpe after costs on search", number(search.get("net_sharpe"), 2, sign=True)),
         ("trial", generic(case["trial"]) if case["trial"] is not None else DASH),
         ("p on selection", chance(selection.get("p_value"))),
         ("level asked", chance(selection.get("level"))),
     ]
 
 
-def _commands(run: str, factor_id: str) -> list[str]:
-    review = f"alphaloom review {run} {factor_id}"
+def _commands(run: str, factor_id: str, where: str) -> list[str]:
+    review = f"alphaloom review {run} {factor_id}{where}"
     return [f'{review} --approve --comment "..."', f'{review} --reject --comment "..."', f'{review} --ask "..."']

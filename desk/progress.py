@@ -32,6 +32,7 @@ __all__ = [
 
 EVENTS = {
     "round": "hypotheses are being thought of",
+    "survey": "surveying: what is scored now is to tell of the whole language",
     "scored": "a batch was scored",
     "gate": "the gate has judged",
     "seeds": "your own formulas are being scored",

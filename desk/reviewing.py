@@ -10,9 +10,11 @@ import typer
 from .console import answers, print_object, print_plain
 from .figures import number, plural
 from .options import AsJson, By, RunName, Workspace
-from .standing import Standing, found
+from .standing import Standing, found, where_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..evidence.review import Choice, Reviews
     from ..ledger import Ledger, Run
 
@@ -45,12 +47,12 @@ def review(
         if factor is None:
             if choice:
                 raise _usage("a decision needs the ID of a case", field="ID", allowed=reviews.waiting())
-            _tell_all(_listed(reviews), row, as_json=as_json)
+            _tell_all(_listed(reviews), row, workspace, as_json=as_json)
         elif choice is None:
-            _tell_one(ledger, row, reviews, _named(reviews, factor), as_json=as_json)
+            _tell_one(ledger, row, reviews, _named(reviews, factor), workspace, as_json=as_json)
         else:
             told = _decide(ledger, row, (_named(reviews, factor), choice, said, by))
-            _tell_decision(told, as_json=as_json)
+            _tell_decision(told, workspace, as_json=as_json)
 
 
 def _choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tuple[Choice | None, str]:
@@ -94,7 +96,7 @@ def _listed(reviews: Reviews) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda each: (not each["waits"], each["id"]))
 
 
-def _tell_all(rows: list[dict[str, Any]], run: Run, *, as_json: bool) -> None:
+def _tell_all(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_object({"run": run.id, "cases": rows})
         return
@@ -114,17 +116,19 @@ def _tell_all(rows: list[dict[str, Any]], run: Run, *, as_json: bool) -> None:
         if decided and decided["comment"]:
             console.print(Text(f"    {one_line(decided['comment'])}", style="dim"), soft_wrap=True)
     if waiting:
-        print_plain(f"Read one: alphaloom review {run.id} ID; then --approve, --reject or --ask TEXT, and resume.")
+        print_plain(
+            f"Read one: alphaloom review {run.id} ID{where_of(workspace)}; then --approve, --reject or --ask TEXT, and resume."
+        )
 
 
-def _tell_one(ledger: Ledger, run: Run, reviews: Reviews, name: str, *, as_json: bool) -> None:
+def _tell_one(ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool) -> None:
     """Write the page of a case and say where it is."""
     from ..ledger.objects import write_whole
     from .case_page import case_page, render_case
 
     case, decision = reviews.file(name), reviews.decision(name)
     noted = ledger.event(run.id, "agents.hypothesis", str(case["hypothesis"]["id"]))
-    page = case_page(run.id, case, noted.body if noted else {}, decision)
+    page = case_page(run.id, case, noted.body if noted else {}, decision, where_of(workspace))
     path = ledger.run_folder(run.id) / FOLDER / f"{name}.html"
     path.parent.mkdir(exist_ok=True)
     write_whole(path, render_case(page).encode(), mode=0o644)
@@ -169,14 +173,13 @@ def _is_left(ledger: Ledger, run: Run) -> bool:
     return bool(standing.counts.scored < budget["evaluations"] and standing.trials < budget["trials"])
 
 
-def _tell_decision(told: dict[str, Any], *, as_json: bool) -> None:
+def _tell_decision(told: dict[str, Any], workspace: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_object(told)
         return
     left = len(told["waiting"])
-    after = (
-        f"{plural(left, 'case')} still to decide" if left else f"all is decided; next: alphaloom resume {told['run']}"
-    )
+    go_on = f"all is decided; next: alphaloom resume {told['run']}{where_of(workspace)}"
+    after = f"{plural(left, 'case')} still to decide" if left else go_on
     print_plain(f"{told['id']}: {told['decision']} by {told['by']}; {after}")
     if not told.get("goes_back", True):
         print_plain("No evaluations or trials are left, so no round will take the change up; the comment is kept.")

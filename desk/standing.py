@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..evidence.funnel import Best, Counts, Spent
     from ..ledger import Ledger, Run
 
-__all__ = ["Standing", "found", "state_of"]
+__all__ = ["Standing", "found", "state_of", "where_of"]
 
 RUNNING, PAUSED, DECIDED, STOPPED, INTERRUPTED, DONE = (
     "running", "paused for review", "reviewed", "stopped", "interrupted", "done",
@@ -110,8 +110,12 @@ def state_of(status: str, process: str | None, waiting: tuple[str, ...]) -> str:
 def _next(state: str, run: str, workspace: Path | None) -> str:
     """Return the command that goes on from here."""
     after = {PAUSED: "review", RUNNING: "log", DONE: "report"}.get(state, "resume")
-    where = f" --workspace {workspace}" if workspace else ""
-    return f"alphaloom {after} {run}" + (" --follow" if after == "log" else "") + where
+    return f"alphaloom {after} {run}" + (" --follow" if after == "log" else "") + where_of(workspace)
+
+
+def where_of(workspace: Path | None) -> str:
+    """Return what a command must say of a workspace that had to be named; nothing of the usual one."""
+    return f" --workspace {workspace}" if workspace else ""
 
 
 def _ended(folder: Path) -> str:

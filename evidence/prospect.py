@@ -63,9 +63,10 @@ class Prospect:
                 "score has a t."
             )
         return (
-            f"After {counted(self.trials, 'trial')}, {self.days} selection days prove a factor whose RankIC there is measured at "
-            f"{self.rank_ic_provable:.3f} or more; one whose true RankIC is {self.rank_ic_likely:.3f} would be accepted "
-            "four times in five, a fainter one seldom."
+            f"After {counted(self.trials, 'trial')}, the next look at these {self.days} selection days proves a RankIC of "
+            f"{self.rank_ic_provable:.3f} or more there, of a factor that scatters from day to day as most do here (a "
+            f"steadier one is proven by less); one whose true RankIC is {self.rank_ic_likely:.3f} would be accepted four "
+            "times in five, a fainter one seldom."
         )
 
 

@@ -83,7 +83,7 @@ def read_panel(source: PanelSource) -> Panel:
     sector_notes: tuple[str, ...] = ()
     if source.sectors is not None:
         groups, sector_notes = read_sectors(source.sectors, prices, audit)
-    audit.refuse(str(source.path))
+    audit.refuse(f"{source.path} with {source.sectors}" if source.sectors else str(source.path))
     fields, stamps = derived(prices.fields, source.derive)
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble(replace(prices, fields=fields, notes=notes), groups)

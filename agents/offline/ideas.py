@@ -43,15 +43,14 @@ WORD = re.compile(r"[a-z_]+")
 def propose_ideas(context: Context) -> Json:
     """Return hypotheses: exploit by following up, explore with what is untried, least tried first."""
     count = context.count
-    request = context.part("request")
-    early = request.get("surveying") or float(request.get("spent", 1.0)) < EXPLORING
-    share = 0.0 if early else EXPLOIT
+    request, steering = context.part("request"), read_steering(context)
+    surveying = request.get("surveying") and not steering.wanted  # who is asked for something surveys no language
+    share = 0.0 if surveying or float(request.get("spent", 1.0)) < EXPLORING else EXPLOIT
     heirs = propose_successors(context, count)
     follow = [_follow_up(context, row) for row in _worth_following(context, round(share * (count - len(heirs))))]
     follow = [*heirs, *follow]
     fresh = _surveyed(context, count - len(follow))
     fresh += [_fresh(context, mechanism) for mechanism in _untried(context, count - len(follow) - len(fresh))]
-    steering = read_steering(context)
     said = [each for each in [*follow, *fresh] if steering.permits(each["mechanism"], each["statement"])]
     return {"hypotheses": said[:count]}
 

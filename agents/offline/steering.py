@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -118,8 +119,16 @@ def unheard(steer: Json) -> list[str]:
     for name in ("avoid", "focus"):
         idle = [each for each in steer.get(name, ()) if not _known(each)]
         if idle:
-            found.append(f"steer.{name}: no mechanism that the offline researcher knows speaks of {_quoted(idle)}")
+            said = f"steer.{name}: no mechanism that the offline researcher knows speaks of {_quoted(idle)}"
+            near = [each for entry in idle for each in get_close_matches(entry.lower(), sorted(_names()), n=1)]
+            found.append(said + (f"; did you mean {_quoted(near)}?" if near else ""))
     return found
+
+
+def _names() -> set[str]:
+    """Return what mechanisms are called, in plain words, and the words of it."""
+    plain = {each.id.replace("_", " ") for each in mechanisms()}
+    return plain | {word for name in plain for word in name.split()}
 
 
 def _known(entry: str) -> bool:

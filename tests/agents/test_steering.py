@@ -101,3 +101,13 @@ def test_without_words_no_prompt_speaks_of_them(lab: Maker) -> None:
     campaign = lab(config=IDEAS)
     campaign.run()
     assert all("steer" not in json.loads(task.messages[1].content) for task in campaign.model.tasks)
+
+
+def test_what_is_misspelt_is_told_with_what_was_probably_meant() -> None:
+    (said,) = unheard({"avoid": ["prise level"]})
+    assert "did you mean 'price level'?" in said
+
+
+def test_what_is_wanted_and_avoided_at_once_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="focus and avoid both speak of price level"):
+        Steer(focus=("price level",), avoid=("price level",))
