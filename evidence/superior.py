@@ -6,6 +6,7 @@ the answer by what is believed of bad candidates: none matters (lower), the clea
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
 
@@ -101,6 +102,9 @@ def long_run_deviation(table: NDArray[np.float64], block_days: int) -> NDArray[n
 
 
 def _drawn(studentised: NDArray[np.float64], block_days: int, replications: int, seed: int) -> Superior:
+    logging.getLogger("matplotlib.font_manager").setLevel(
+        logging.WARNING
+    )  # arch draws; its fonts are no news to a user
     from arch.bootstrap import SPA  # takes a second to import
 
     days, candidates = studentised.shape
