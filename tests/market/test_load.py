@@ -42,7 +42,8 @@ def refused(path: Path, **source: object) -> list[str]:
         load_panel(PanelSource(path, **source))  # type: ignore[arg-type]
     first, *lines, hint = str(error.value).splitlines()
     assert hint == (HINT if any(each.row for each in error.value.findings) else WHOLE)
-    assert first.startswith(f"{path} cannot be used: ")
+    sectors = f" with {source['sectors']}" if source.get("sectors") else ""
+    assert first.startswith(f"{path}{sectors} cannot be used: ")
     assert first.endswith(", and nothing was done with it.")
     assert [f"  {finding}" for finding in error.value.findings] == lines
     return [line.strip() for line in lines]
