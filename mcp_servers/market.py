@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ..evidence import Evaluator, tidy
-from ..evidence.levels import adjusted_fields
+from ..market.adjusted import adjusted_fields
 from ..market.panel import UNKNOWN_GROUP
 from .answers import tool
 from .errors import UnknownField
