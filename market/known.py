@@ -65,7 +65,9 @@ def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: s
     part = _present(panel.rows(0, stop))
     rules = _rules(part)
     part = replace(part, notes=part.stamps)
-    if panel.back_adjusted or "close_raw" in panel.fields:  # whether anything happened until that day tells of later ones
+    if (
+        panel.back_adjusted or "close_raw" in panel.fields
+    ):  # whether anything happened until that day tells of later ones
         later = actions is not None and (volumes or _volumes_of(panel)) == "adjusted"
         traded = _as_traded(part, actions, part.dates[-1]) if later and actions else part
         part = _adjusted_anew(traded, rules, actions, np.datetime64(day, "D"))

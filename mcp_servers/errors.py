@@ -3,6 +3,7 @@
 AlphaloomError
 ├── BadArguments    a tool was called with arguments that it does not take
 ├── UnknownField    a field was asked for that the panel does not have
+├── UnknownHandle   no panel of this caller has that handle any more, or it has no such part
 ├── UnknownTool     no tool of this server has that name
 └── ToolError       raised on the client's side: a tool refused a call
 """
@@ -24,6 +25,12 @@ class UnknownField(AlphaloomError):
     """A field was asked for that the panel does not have."""
 
     code: ClassVar[str] = "unknown_field"
+
+
+class UnknownHandle(AlphaloomError):
+    """No panel of this caller has that handle any more, or it has no such part."""
+
+    code: ClassVar[str] = "unknown_handle"
 
 
 class UnknownTool(AlphaloomError):

@@ -86,7 +86,9 @@ def test_a_split_and_a_dividend_move_what_came_before_them_alone() -> None:
     assert ratio[60:80] == pytest.approx(paid)
     assert ratio[:60] == pytest.approx(paid / 2)
     assert seen.fields["volume"][:60, at] == pytest.approx(2 * RAW.fields["volume"][:60, 3])
-    assert seen.fields["returns"][60, at] == pytest.approx(2 * RAW.fields["close"][60, 3] / RAW.fields["close"][59, 3] - 1)
+    assert seen.fields["returns"][60, at] == pytest.approx(
+        2 * RAW.fields["close"][60, 3] / RAW.fields["close"][59, 3] - 1
+    )
     before = known_on(backwards(sold(120, found)), RAW.dates[50].astype(object), found, "adjusted")
     at = before.symbols.index(RAW.symbols[3])
     assert before.fields["close"][:, at] == pytest.approx(RAW.fields["close"][:51, 3])
