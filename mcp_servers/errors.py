@@ -8,6 +8,7 @@ AlphaloomError
 ├── TokenRefused    a bearer token is not accepted; why is told to nobody who shows one
 ├── ScopeMissing    the caller's token does not allow what was asked
 ├── UnknownToken    no token of the file has that id
+├── ToolFailed      a tool broke; the operator's log says how
 └── ToolError       raised on the client's side: a tool refused a call
 """
 
@@ -69,6 +70,13 @@ class UnknownToken(AlphaloomError):
     """No token of the file has that id."""
 
     code: ClassVar[str] = "unknown_token"
+
+
+class ToolFailed(AlphaloomError):
+    """A tool broke; the log of who runs the server says how."""
+
+    code: ClassVar[str] = "failed"
+    exit_code: ClassVar[int] = 1
 
 
 class ToolError(AlphaloomError):
