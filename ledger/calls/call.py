@@ -88,10 +88,10 @@ class ToolCall:
                 "code": self.code[:LONGEST_NAME],
                 "arguments": self.arguments,
                 "as_of": self.as_of.isoformat() if self.as_of else None,
-                "rows": self.rows,
-                "bytes": self.bytes,
+                "rows": None if self.rows is None else int(self.rows),
+                "bytes": int(self.bytes),
                 "result": self.result,
-                "duration_ms": round(self.duration_ms, 3),
+                "duration_ms": round(float(self.duration_ms), 3),
             }
         )[1:-1]
 

@@ -64,5 +64,10 @@ def test_the_newest_calls_of_all_segments_are_told(folder: Path) -> None:
 
 def test_calls_that_come_are_followed_in_every_segment(folder: Path) -> None:
     with CallLog.open(folder, clock=now) as log:
-        coming = follow(folder, lambda: (log.append(ToolCall("stdio", "factors", "next", Outcome.OK)), log.flush()))
+
+        def one_more() -> None:
+            log.append(ToolCall("stdio", "factors", "next", Outcome.OK))
+            log.flush()
+
+        coming = follow(folder, one_more)
         assert [row["tool"] for row in islice(coming, 3)] == ["next"] * 3
