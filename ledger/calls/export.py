@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import CallsDamaged, LedgerError
 from ..objects import read_json, write_json
 from ..refusal import explained
-from .chain import CALL, read
+from .chain import CALL, Line, read
 from .heads import FORMAT, Head, segments
 from .segment import lines_of
 from .tail import Row, row_of
@@ -26,6 +26,7 @@ COLUMNS = (
 )  # fmt: skip
 GROUP = 50_000
 """Rows of a row group of Parquet: what is in memory at once."""
+Heads: TypeAlias = Mapping[str, Head]
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def export(folder: Path, file: Path, *, by: str, now: datetime) -> Exported:
         )
     reading = verified(folder)
     with explained(file):
-        _WRITERS[file.suffix](folder, file)
+        _WRITERS[file.suffix](folder, reading.heads, file)
         with file.open("rb") as written:
             content = hashlib.file_digest(written, "sha256").hexdigest()
         summary = file.with_name(f"{file.name}.summary.json")
@@ -80,26 +81,34 @@ def anchors_of(summary: Path) -> list[Head]:
         ) from None  # fmt: skip
 
 
-def rows(folder: Path) -> Iterator[Row]:
-    """Yield every call that can be read, segment by segment, in the order of their numbers."""
+def _lines(folder: Path, heads: Heads) -> Iterator[tuple[str, bytes, Line | None]]:
+    """Yield the lines of all segments up to their heads: those that were added since the reading are left out."""
     for path in segments(folder):
+        head = heads.get(path.name)
         for raw in lines_of(path):
             line = read(raw.removesuffix(b"\n"))
-            if line is not None and line.kind == CALL:
-                yield row_of(path.name, line)
+            if not raw.endswith(b"\n") or (line and head and line.link.sequence > head.sequence):
+                break
+            yield path.name, raw, line
 
 
-def _as_lines(folder: Path, file: Path) -> None:
+def _rows(folder: Path, heads: Heads) -> Iterator[Row]:
+    """Yield every call that can be read, segment by segment, in the order of their numbers."""
+    for name, _, line in _lines(folder, heads):
+        if line is not None and line.kind == CALL:
+            yield row_of(name, line)
+
+
+def _as_lines(folder: Path, heads: Heads, file: Path) -> None:
     with file.open("wb") as out:
-        for path in segments(folder):
-            out.writelines(raw for raw in lines_of(path) if raw.endswith(b"\n"))
+        out.writelines(raw for _, raw, _ in _lines(folder, heads))
 
 
-def _as_csv(folder: Path, file: Path) -> None:
+def _as_csv(folder: Path, heads: Heads, file: Path) -> None:
     with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
         table = csv.DictWriter(out, COLUMNS)
         table.writeheader()
-        table.writerows({key: _harmless(value) for key, value in row.items()} for row in rows(folder))
+        table.writerows({key: _harmless(value) for key, value in row.items()} for row in _rows(folder, heads))
 
 
 def _harmless(value: Any) -> Any:
@@ -107,13 +116,13 @@ def _harmless(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
-def _as_parquet(folder: Path, file: Path) -> None:
+def _as_parquet(folder: Path, heads: Heads, file: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
     kinds = {"sequence": pa.int64(), "rows": pa.int64(), "bytes": pa.int64(), "duration_ms": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
-    every = rows(folder)
+    every = _rows(folder, heads)
     with parquet.ParquetWriter(file, schema) as out:
         while group := list(islice(every, GROUP)):
             out.write_table(pa.Table.from_pylist([_utf8(row) for row in group], schema))

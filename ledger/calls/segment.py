@@ -67,11 +67,18 @@ class End:
     torn: int
 
 
-def lines_of(path: Path, *, start: int = 0) -> Iterator[bytes]:
-    """Yield each line of a file from a byte on, newline included; only the last may lack it."""
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield each line that a file has now, newline included; only the last may lack it.
+
+    What a process adds meanwhile is left out: it may write as fast as we read.
+    """
     with path.open("rb") as file:
-        file.seek(start)
-        yield from file
+        rest = os.fstat(file.fileno()).st_size
+        for raw in file:
+            yield raw
+            rest -= len(raw)
+            if rest <= 0:
+                return
 
 
 def backwards(path: Path) -> Iterator[bytes]:

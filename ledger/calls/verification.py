@@ -139,13 +139,11 @@ class _Walk:
         self.head = Head(self.name, line.link.sequence, line.link.hash, self._ended)
 
     def _torn(self, number: int, raw: bytes) -> None:
-        """Take what no newline ends for a line that was cut short, unless a whole line is in it."""
-        if self._ended or any(read(raw[:cut]) for cut in (len(raw), len(raw) - 1)):
+        """Take what no newline ends for a line that was cut short, unless it is whole but for what should be a newline."""
+        if self._ended or read(raw[:-1]):
             self._find("changed", number, "no newline ends the line")
         else:
-            self.notes.append(
-                f"{self.name}: a last line of {len(raw)} bytes was cut short; the next process cuts it off"
-            )
+            self.notes.append(f"{self.name}: a last line of {len(raw)} bytes was cut short, or is being written")
 
     def _compare(self, head: Head) -> None:
         """Compare the segment with what was said of it elsewhere."""

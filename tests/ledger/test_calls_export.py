@@ -50,6 +50,14 @@ def test_tables_have_a_row_for_each_call(folder: Path, tmp_path: Path) -> None:
     assert (table["rows"].to_pylist(), rows[0]["as_of"]) == ([3] * 4, "2015-12-31")
 
 
+def test_an_export_of_a_record_at_work_holds_what_its_summary_says(folder: Path, tmp_path: Path) -> None:
+    with CallLog.open(folder, clock=now) as log:
+        for _ in range(30):
+            log.append(ToolCall("stdio", "factors", "next", Outcome.OK))
+            written = export(folder, tmp_path / "calls.jsonl", by="Ann", now=now())
+            assert written.file.read_bytes().count(b'"kind":"call"') == written.reading.calls
+
+
 def test_another_ending_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"\.jsonl, \.csv, \.parquet"):
         export(folder, tmp_path / "calls.xlsx", by="Ann", now=now())
