@@ -1,10 +1,10 @@
 """What records the calls of a server: `append` returns at once, and a writer of its own brings lines to the disk.
 
-A line waits 10 ms at most before it is written together with all others that wait; then comes what the disk takes for
-one fsync. **What may be lost:** the lines of the last 50 ms, if the process is killed or the power is cut; a line that was
-cut short in it is seen and cut off when the next process begins. While the disk is slow the window is longer, so that
-as soon as a line has waited for a second, or a write has failed, every further call is refused: nothing is answered that
-is not on record. Refused lines are tried again, and calls are taken again when the disk takes them.
+A line waits for the sync that is under way, then 10 ms for others, and is synced together with them. **What may be lost**
+if the process is killed or the power is cut: the lines of the last 50 ms, where the disk takes up to 20 ms for a sync; on a
+slower one those of two syncs and 10 ms. A line that was cut short is seen, and cut off when the next process begins. As
+soon as a line has waited for a second, or a write has failed, every further call is refused: what cannot be recorded is
+not answered. Lines that could not be written are kept and tried again, and calls are taken again when the disk takes them.
 """
 
 from __future__ import annotations
