@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from alphaloom.evidence import Budget
+from alphaloom.evidence import Budget, EvidenceSettings
 from alphaloom.evidence.mandate import Mandate
+from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 from alphaloom.market.actions import Actions
@@ -20,7 +21,6 @@ from alphaloom.mcp_servers.access import Caller
 from alphaloom.mcp_servers.errors import ToolError
 from alphaloom.mcp_servers.rooms import Ground, Rooms
 
-from ..evidence.lab import SMALL
 from ..market.vendor import Vendor
 
 VENDOR = Vendor.of(420, 40, comes=390)
@@ -30,6 +30,9 @@ FORMULAS = (
     "close / delay(close, 5)",
     "close",
     "-ts_mean(volume, 5) / ts_mean(volume, 40)",
+)
+SETTINGS = EvidenceSettings(
+    windows=WindowSettings(search=0.45, selection=0.3, min_search_days=40, min_selection_days=40, min_sealed_days=40)
 )
 CLAIM = {
     "id": "h1", "mechanism": "control", "statement": "a formula of the tests", "direction": 1, "horizon_days": 5,
@@ -73,7 +76,7 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
         return datetime(2026, 1, 1, tzinfo=UTC)
 
     with Ledger.open(folder, clock=clock) as ledger:
-        ground = Ground(panel, "sold", ledger, SMALL, Budget(), Mandate(), clock, actions, "adjusted")
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, actions, "adjusted")
         with Rooms(ground) as rooms:
             return asyncio.run(ask(rooms))
 
@@ -87,7 +90,7 @@ def test_answers_are_those_of_data_that_end_on_the_callers_last_day(stop: int, t
         VENDOR.sold(stop, VENDOR.until(ACTIONS, stop)), VENDOR.until(ACTIONS, stop), caller, tmp_path / "then"
     )
     assert of_all == of_then
-    assert sum('"rank_ic"' in answer for answer in of_all) > len(FORMULAS)
+    assert sum('"rank_ic"' in answer for answer in of_all) >= 3, "there is something to tell"
 
 
 def test_an_earlier_ceiling_of_the_server_holds_for_every_caller(tmp_path: Path) -> None:
@@ -97,7 +100,7 @@ def test_an_earlier_ceiling_of_the_server_holds_for_every_caller(tmp_path: Path)
     day, later = (VENDOR.raw.dates[row].astype(object) for row in (350, 400))
     with Ledger.open(tmp_path, clock=clock) as ledger:
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(panel, "sold", ledger, SMALL, Budget(), Mandate(), clock, ACTIONS, "adjusted")
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, ACTIONS, "adjusted")
         with Rooms(ground, ceiling=day) as rooms:
             assert rooms.evaluator(Caller("ann", as_of=later)).panel.dates[-1] == panel.dates[350]
             assert rooms.evaluator(Caller("bob")).panel is rooms.evaluator(Caller("ann", as_of=later)).panel
