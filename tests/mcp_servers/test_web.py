@@ -89,7 +89,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 async def attached(served: Running, who: str, server: str, mode: str) -> Any:
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {who}"}) as http:
         transport = streamable_http_client(f"{served.url}/{server}/mcp", http_client=http)
-        async with Client(transport, mode=mode) as client:  # type: ignore[arg-type]
+        async with Client(transport, mode=mode) as client:
             yield client
 
 
