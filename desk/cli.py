@@ -12,6 +12,7 @@ import typer
 
 from . import (
     auditing,
+    calls,
     checking,
     combining,
     controlling,
@@ -29,6 +30,7 @@ from . import (
     starting,
     status,
     stopping,
+    tokens,
     unsealing,
     verifying,
 )
@@ -69,6 +71,8 @@ app.add_typer(auditing.app, name="market")
 sandboxing.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(checking.check)
 app.add_typer(sandboxing.app, name="sandbox")
 app.add_typer(serving.app, name="serve")
+app.add_typer(tokens.app, name="token")
+app.add_typer(calls.app, name="audit")
 app.command(short_help="Write a commented campaign file.")(starting.init)
 app.command(short_help="Say what this machine can do.")(doctoring.doctor)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..factors import Engine, Expression, row_rank_correlation
 from ..market import Panel
+from ..market.adjusted import adjusted_fields
 from .computing import Computes, Computing
 from .windows import Window
 
@@ -25,9 +26,6 @@ SPARE_DAYS = 60
 CACHE_BYTES = 32 << 20
 SAME_ORDER = 0.999
 """Least mean daily rank correlation: float32 may turn two names that are equal but for rounding."""
-NEAR = 0.03
-"""Mean log distance within which a price belongs to the adjusted ones, where no quoted close tells."""
-PRICES = ("open", "high", "low", "close")
 READS = (
     "reads the level of back-adjusted prices, which know later splits and dividends: use close_raw for a level, "
     "or a ratio of prices (close / delay(close, 5))"
@@ -143,27 +141,3 @@ def rescaled(panel: Panel) -> Panel:
     fields |= {name: fields[name] * constant for name in adjusted_fields(panel)}
     fields |= {name: fields[name] * apart for name in fields if name.startswith("adj")}
     return replace(panel, fields=fields)
-
-
-def adjusted_fields(panel: Panel) -> list[str]:
-    """Return the fields that carry the adjustment: the prices, and vwap and amount if they are made of them."""
-    fields = panel.fields
-    per_share: dict[str, NDArray[np.float64]] = {name: fields[name] for name in ("vwap",) if name in fields}
-    if "amount" in fields:
-        volume = np.where(fields["volume"] > 0, fields["volume"], np.nan)
-        per_share["amount"] = fields["amount"] / volume
-    return [*PRICES, *(name for name, price in per_share.items() if is_adjusted(price, panel))]
-
-
-def is_adjusted(price: NDArray[np.float64], panel: Panel) -> bool:
-    """Tell whether a price per share lies at least as near to the adjusted close as to the quoted one."""
-    far = distance(price, panel.fields["close"])
-    return far <= (distance(price, panel.fields["close_raw"]) if "close_raw" in panel.fields else NEAR)
-
-
-def distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Return the mean absolute log ratio of two prices; infinite where they share no cell."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gaps = np.abs(np.log(a / b))
-    known = gaps[np.isfinite(gaps)]
-    return float(known.mean()) if known.size else float("inf")

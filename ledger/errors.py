@@ -5,7 +5,9 @@ AlphaloomError                 the base of every error a user can see, in all ro
 └── LedgerError                the base of this room
     ├── WorkspaceError         the folder cannot be used: read-only, full, not a folder, damaged, too new
     │   ├── AddressError       the address of a database cannot be used, or the server refuses who asks
-    │   └── ServerError        no database server answers, or what it takes to speak to one is not installed
+    │   ├── ServerError        no database server answers, or what it takes to speak to one is not installed
+    │   └── CallsUnwritable    tool calls cannot be recorded, so none may be answered
+    ├── CallsDamaged           the record of tool calls was changed, or a part of it is gone
     ├── RunLocked              another process is working on this run
     ├── UnknownRun             no run of this workspace has that name
     ├── LedgerConflict         a second, different record under a key that is taken
@@ -137,6 +139,20 @@ class ServerError(WorkspaceError):
     code = "ledger_server"
     exit_code = 3
     placeless = "the record's database does not answer"
+
+
+class CallsUnwritable(WorkspaceError):
+    """Tool calls cannot be recorded, so none may be answered."""
+
+    code = "calls_unwritable"
+    placeless = "calls cannot be recorded now, so none is answered"
+
+
+class CallsDamaged(LedgerError):
+    """The record of tool calls was changed, or a part of it is gone."""
+
+    code = "calls_damaged"
+    exit_code = 1
 
 
 class RunLocked(LedgerError):

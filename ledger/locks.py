@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import RunLocked
-from .refusal import explained
+from .refusal import explained, refusal
 
 LOOKS, LOOK_SECONDS = 3, 0.02
+PAUSE_SECONDS = 0.003
 
 if sys.platform == "win32":
     import msvcrt
@@ -46,6 +47,37 @@ def held(path: Path, run: str) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def turn(path: Path, seconds: float = 10.0) -> Iterator[None]:
+    """Wait for a lock that is held for moments only, and hold it.
+
+    Raises
+    ------
+    WorkspaceError
+        If the file cannot be made, or others hold it for longer than `seconds`.
+    """
+    with explained(path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        end = time.monotonic() + seconds
+        while not seized(handle):
+            if time.monotonic() > end:
+                raise refusal(path, BlockingIOError("locked"))
+            time.sleep(PAUSE_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def seized(handle: int) -> bool:
+    """Take the lock of an open file if it is free, until the file is closed; tell whether it was."""
+    try:
+        _seize(handle)
+    except OSError:
+        return False
+    return True
 
 
 def _seize_soon(handle: int) -> None:

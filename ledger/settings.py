@@ -35,7 +35,16 @@ def read_settings(path: Path | None, model: type[M], overrides: Sequence[str] = 
         With every mistake: its dotted key, line, value, what is allowed, and the nearest key for an unknown one.
     """
     source = str(path) if path is not None else "the settings"
-    text = read_text(path) if path is not None else Text()
+    return _settled(read_text(path) if path is not None else Text(), model, source, overrides)
+
+
+def parse_settings(body: str, model: type[M], source: str) -> M:
+    """Check settings whose text was read already, as `read_settings` does; `SettingsError` with every mistake."""
+    return _settled(parse_text(body, source), model, source, ())
+
+
+def _settled(text: Text, model: type[M], source: str, overrides: Sequence[str]) -> M:
+    """Turn a parsed text into settings, or into every reason why not."""
     if text.value is None:
         text.value = {}
     if not isinstance(text.value, dict):

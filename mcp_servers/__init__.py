@@ -1,8 +1,24 @@
-"""The rooms as tools for agents and for any MCP client: thin, and unable to trade."""
+"""The rooms as tools for agents and for any MCP client: thin, and unable to trade.
+
+The public names are imported when first used: `access`, which says who may call, is needed without the rooms too.
+"""
 
 from __future__ import annotations
 
-from .session import Session, open_sessions
-from .tools import SERVERS, build_server
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .session import Session, open_sessions
+    from .tools import SERVERS, build_server
 
 __all__ = ["SERVERS", "Session", "build_server", "open_sessions"]
+
+_PLACES = {"SERVERS": "tools", "Session": "session", "build_server": "tools", "open_sessions": "session"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name in _PLACES:
+        return getattr(import_module(f".{_PLACES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,12 @@
 AlphaloomError
 ├── BadArguments    a tool was called with arguments that it does not take
 ├── UnknownField    a field was asked for that the panel does not have
+├── UnknownHandle   no panel of this caller has that handle any more, or it has no such part
 ├── UnknownTool     no tool of this server has that name
+├── TokenRefused    a bearer token is not accepted; why is told to nobody who shows one
+├── ScopeMissing    the caller's token does not allow what was asked
+├── UnknownToken    no token of the file has that id
+├── ToolFailed      a tool broke; the operator's log says how
 └── ToolError       raised on the client's side: a tool refused a call
 """
 
@@ -26,10 +31,52 @@ class UnknownField(AlphaloomError):
     code: ClassVar[str] = "unknown_field"
 
 
+class UnknownHandle(AlphaloomError):
+    """No panel of this caller has that handle any more, or it has no such part."""
+
+    code: ClassVar[str] = "unknown_handle"
+
+
 class UnknownTool(AlphaloomError):
     """No tool of this server has that name."""
 
     code: ClassVar[str] = "unknown_tool"
+
+
+class TokenRefused(AlphaloomError):
+    """A bearer token is not accepted: unknown, expired, revoked, forged, or nobody could be asked about it.
+
+    Whoever showed it is told the same words in every case; `reason` is for the server's own log and holds no secret.
+    """
+
+    code: ClassVar[str] = "unauthorized"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(
+            "This token is not accepted.", field="authorization", hint="Ask whoever runs this server for one."
+        )
+        self.reason = reason
+
+
+class ScopeMissing(AlphaloomError):
+    """The caller's token does not allow what was asked."""
+
+    code: ClassVar[str] = "forbidden"
+    exit_code: ClassVar[int] = 1
+
+
+class UnknownToken(AlphaloomError):
+    """No token of the file has that id."""
+
+    code: ClassVar[str] = "unknown_token"
+
+
+class ToolFailed(AlphaloomError):
+    """A tool broke; the log of who runs the server says how."""
+
+    code: ClassVar[str] = "failed"
+    exit_code: ClassVar[int] = 1
 
 
 class ToolError(AlphaloomError):

@@ -12,7 +12,9 @@ from ..evidence import Claim, Evaluator, Proposal, drafting
 from ..factors.python import LONGEST_CODE
 from ..factors.words import visible
 from ..ledger import canonical_json
+from .access import Scope
 from .answers import tool
+from .entry import Entry
 from .market import READ_ONLY
 from .server import ToolServer
 
@@ -51,9 +53,17 @@ class Hypothesis(BaseModel):
         return self
 
 
-def evaluation_server(evaluator: Evaluator) -> MCPServer:
+SCOPES = {
+    **dict.fromkeys(("score_factor", "choose_drafts", "leaders", "unexplored", "budget"), Scope.EVAL_RUN),
+    **dict.fromkeys(("submit_to_gate", "submit_set"), Scope.GATE_SUBMIT),
+}
+"""What each tool asks of a caller."""
+
+
+def evaluation_server(evaluator: Evaluator, entry: Entry | None = None) -> MCPServer:
     """Return the evaluation server of one run."""
-    server = ToolServer("alphaloom-evaluation", instructions="Score factors on search; submit few of them to the gate.")
+    said = "Score factors on search; submit few of them to the gate."
+    server = ToolServer("alphaloom-evaluation", instructions=said, entry=entry, scopes=SCOPES)
 
     @server.tool(annotations=RECORDS)
     @tool

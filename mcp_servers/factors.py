@@ -11,7 +11,9 @@ from ..evidence import Evaluator, nearest, recall_facts, tidy
 from ..factors import parse
 from ..factors.facts import checked, explained
 from ..factors.python import LONGEST_CODE
+from .access import Scope
 from .answers import tool
+from .entry import Entry
 from .market import READ_ONLY
 from .server import ToolServer
 
@@ -29,9 +31,14 @@ Dialect = Annotated[
 ]
 
 
-def factors_server(evaluator: Evaluator) -> MCPServer:
+SCOPES = dict.fromkeys(("check_factor", "explain_factor", "find_similar", "recall"), Scope.FACTOR_READ)
+"""What each tool asks of a caller."""
+
+
+def factors_server(evaluator: Evaluator, entry: Entry | None = None) -> MCPServer:
     """Return the factors server of one panel."""
-    server = ToolServer("alphaloom-factors", instructions="Check, explain and compare formulas; recall what was tried.")
+    said = "Check, explain and compare formulas; recall what was tried."
+    server = ToolServer("alphaloom-factors", instructions=said, entry=entry, scopes=SCOPES)
 
     @server.tool(annotations=READ_ONLY)
     @tool

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ..evidence import Evaluator, tidy
-from ..evidence.levels import adjusted_fields
+from ..market.adjusted import adjusted_fields
 from ..market.panel import UNKNOWN_GROUP
+from .access import Scope
 from .answers import tool
+from .entry import Entry
 from .errors import UnknownField
 from .server import ToolServer
 
@@ -35,9 +37,15 @@ MEANINGS = {
 }
 
 
-def market_server(evaluator: Evaluator) -> MCPServer:
+SCOPES = dict.fromkeys(("search_fields", "describe_universe", "preview_panel"), Scope.DATA_READ)
+"""What each tool asks of a caller."""
+
+
+def market_server(evaluator: Evaluator, entry: Entry | None = None) -> MCPServer:
     """Return the market server of one panel. Nothing after the search window leaves it."""
-    server = ToolServer("alphaloom-market", instructions="Fields and previews of the search window.")
+    server = ToolServer(
+        "alphaloom-market", instructions="Fields and previews of the search window.", entry=entry, scopes=SCOPES
+    )
 
     @server.tool(annotations=READ_ONLY)
     @tool

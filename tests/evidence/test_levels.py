@@ -8,11 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from alphaloom.evidence.levels import READS, Levels, adjusted_fields, order_kept, rescaled
+from alphaloom.evidence.levels import READS, Levels, order_kept, rescaled
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
+from alphaloom.market.adjusted import adjusted_fields
 
 from .lab import KNOWN, SMALL, Lab, market
 

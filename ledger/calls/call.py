@@ -1,0 +1,118 @@
+"""One call of a tool, as a server tells it: who asked what, and what came of it. Never the arguments themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+
+from ..digest import canonical_json
+
+LONGEST_NAME = 100
+LONGEST_WHO = 200
+UNSPELLABLE = hashlib.sha256(b"\0arguments that cannot be spelled").hexdigest()
+"""Stands for arguments nested too deeply to be written down; such a call is recorded all the same."""
+
+_DIGEST = re.compile(r"(?:[0-9a-f]{64})?")
+_spell = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+class Outcome(StrEnum):
+    """What came of a call."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that was answered, refused, or failed.
+
+    Parameters
+    ----------
+    who : str
+        The token's id, "stdio" or "anonymous"; 200 characters at most are kept.
+    server, tool : str
+        What was called, 100 characters each at most; the tool is "http" for what is refused before a tool is reached.
+    outcome : Outcome
+        What came of it.
+    code : str
+        The error's code where it was not ok; empty else.
+    arguments : str
+        `digest_of_arguments`; empty where there were none to read.
+    as_of : date or None
+        The last day that the caller could see; None where no day applies.
+    rows : int or None
+        Rows answered; None where an answer has none.
+    bytes : int
+        Size of the answer in bytes.
+    result : str
+        SHA-256 of the answer, in hex; empty where there is none.
+    duration_ms : float
+        How long it took, in milliseconds.
+    """
+
+    who: str
+    server: str
+    tool: str
+    outcome: Outcome
+    code: str = ""
+    arguments: str = ""
+    as_of: date | None = None
+    rows: int | None = None
+    bytes: int = 0
+    result: str = ""
+    duration_ms: float = 0.0
+
+    def spelled(self) -> str:
+        """Return the call as the members of a JSON object, without its braces.
+
+        Raises
+        ------
+        ValueError
+            If a digest is none: what is told in its place may be what must not be kept. Or a duration is NaN.
+        """
+        if not (_DIGEST.fullmatch(self.arguments) and _DIGEST.fullmatch(self.result)):
+            raise ValueError("arguments and result of a tool call are kept as SHA-256 in hex, or not at all")
+        return _spell(
+            {
+                "who": self.who[:LONGEST_WHO],
+                "server": self.server[:LONGEST_NAME],
+                "tool": self.tool[:LONGEST_NAME],
+                "outcome": self.outcome.value,
+                "code": self.code[:LONGEST_NAME],
+                "arguments": self.arguments,
+                "as_of": self.as_of.isoformat() if self.as_of else None,
+                "rows": None if self.rows is None else int(self.rows),
+                "bytes": int(self.bytes),
+                "result": self.result,
+                "duration_ms": round(float(self.duration_ms), 3),
+            }
+        )[1:-1]
+
+
+def digest_of_arguments(arguments: Mapping[str, object]) -> str:
+    """Return the SHA-256, in hex, of the canonical JSON of a call's arguments.
+
+    It never fails, since what is refused for its arguments is recorded too: NaN is spelled NaN, half a surrogate pair
+    by its number. A digest proves what was asked; it does not hide it from somebody who can guess.
+    """
+    try:
+        text = canonical_json(arguments)  # type: ignore[arg-type]  # whatever the client sent
+    except (TypeError, ValueError):
+        text = _loosely(arguments)
+    except RecursionError:
+        return UNSPELLABLE
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _loosely(arguments: object) -> str:
+    try:
+        return json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=repr)
+    except (TypeError, ValueError, RecursionError):
+        return UNSPELLABLE

@@ -1,0 +1,139 @@
+"""The record handed on: its lines as they are, or as a table, with a summary that somebody stands for."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import CallsDamaged, LedgerError
+from ..objects import read_json, write_json
+from ..refusal import explained
+from .chain import CALL, Line, read
+from .heads import FORMAT, Head, segments
+from .segment import lines_of
+from .tail import Row, row_of
+from .verification import Verified, verified
+
+COLUMNS = (
+    "segment", "sequence", "time", "who", "server", "tool", "outcome", "code", "arguments", "as_of", "rows", "bytes",
+    "result", "duration_ms", "previous", "hash",
+)  # fmt: skip
+GROUP = 50_000
+"""Rows of a row group of Parquet: what is in memory at once."""
+Heads: TypeAlias = Mapping[str, Head]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, and what the reading of the record found."""
+
+    file: Path
+    summary: Path
+    reading: Verified
+
+
+def export(folder: Path, file: Path, *, by: str, now: datetime) -> Exported:
+    """Write all calls into a file, and beside it a summary: who stands for it, when, and every segment's head.
+
+    The ending of the file's name says how: `.jsonl` has the lines as they are, so that anybody can check the chain,
+    `.csv` and `.parquet` have a row for each call. A record that is damaged is written too; the summary says so.
+    """
+    if file.suffix not in _WRITERS:
+        raise LedgerError(
+            "The ending of the file says what is written.", field="FILE", got=file.name, allowed=list(_WRITERS)
+        )
+    reading = verified(folder)
+    with explained(file):
+        _WRITERS[file.suffix](folder, reading.heads, file)
+        with file.open("rb") as written:
+            content = hashlib.file_digest(written, "sha256").hexdigest()
+        summary = file.with_name(f"{file.name}.summary.json")
+        body = {
+            "format": FORMAT, "file": file.name, "sha256": content, "by": by, "time": now.astimezone(UTC).isoformat(),
+            "heads": [asdict(reading.heads[name]) for name in sorted(reading.heads)], **reading.record(),
+        }  # fmt: skip
+        write_json(summary, body)
+    return Exported(file, summary, reading)
+
+
+def anchors_of(summary: Path) -> list[Head]:
+    """Return what the summary of an export says of each segment.
+
+    Raises
+    ------
+    CallsDamaged
+        If it is no such summary.
+    """
+    try:
+        return [Head(**each) for each in read_json(summary)["heads"]]
+    except FileNotFoundError:
+        raise CallsDamaged(f"there is no summary {summary}", field="--summary", got=str(summary)) from None
+    except (ValueError, KeyError, TypeError):
+        raise CallsDamaged(
+            f"{summary} is no summary of an export", field="--summary", got=str(summary),
+            allowed="what alphaloom audit export wrote beside its file",
+        ) from None  # fmt: skip
+
+
+def _lines(folder: Path, heads: Heads) -> Iterator[tuple[str, bytes, Line | None]]:
+    """Yield the lines of all segments up to their heads: those that were added since the reading are left out."""
+    for path in segments(folder):
+        head = heads.get(path.name)
+        for raw in lines_of(path):
+            line = read(raw.removesuffix(b"\n"))
+            if not raw.endswith(b"\n") or (line and head and line.link.sequence > head.sequence):
+                break
+            yield path.name, raw, line
+
+
+def _rows(folder: Path, heads: Heads) -> Iterator[Row]:
+    """Yield every call that can be read, segment by segment, in the order of their numbers."""
+    for name, _, line in _lines(folder, heads):
+        if line is not None and line.kind == CALL:
+            yield row_of(name, line)
+
+
+def _as_lines(folder: Path, heads: Heads, file: Path) -> None:
+    with file.open("wb") as out:
+        out.writelines(raw for _, raw, _ in _lines(folder, heads))
+
+
+def _as_csv(folder: Path, heads: Heads, file: Path) -> None:
+    with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
+        table = csv.DictWriter(out, COLUMNS)
+        table.writeheader()
+        table.writerows({key: _harmless(value) for key, value in row.items()} for row in _rows(folder, heads))
+
+
+def _harmless(value: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula: names come from whoever called."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def _as_parquet(folder: Path, heads: Heads, file: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kinds = {"sequence": pa.int64(), "rows": pa.int64(), "bytes": pa.int64(), "duration_ms": pa.float64()}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
+    every = _rows(folder, heads)
+    with parquet.ParquetWriter(file, schema) as out:
+        while group := list(islice(every, GROUP)):
+            out.write_table(pa.Table.from_pylist([_utf8(row) for row in group], schema))
+
+
+def _utf8(row: Row) -> Row:
+    """Return a row whose names Arrow can hold: half a surrogate pair becomes its escape."""
+    return {
+        key: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for key, value in row.items()
+    }
+
+
+_WRITERS = {".jsonl": _as_lines, ".csv": _as_csv, ".parquet": _as_parquet}

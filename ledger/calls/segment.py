@@ -1,0 +1,121 @@
+"""The file that one process writes: append only, on the disk when `add` returns, and cut back where a write fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..locks import seized
+from ..objects import settle
+from .chain import Line, read
+
+SUFFIX = ".jsonl"
+BLOCK = 1 << 16
+_sync = getattr(os, "fdatasync", os.fsync)
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+class Segment:
+    """An open segment, held by this process until it is closed or dies."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self._handle = handle
+        self._length = 0
+
+    @classmethod
+    def create(cls, path: Path) -> Segment:
+        """Make the file of a new segment and hold it; `FileExistsError` if it is there."""
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
+        if not seized(handle):  # nobody else knows the name yet
+            os.close(handle)
+            raise BlockingIOError(f"{path} is locked")
+        settle(path.parent)
+        return cls(path, handle)
+
+    def add(self, lines: bytes) -> None:
+        """Write lines and wait for the disk; after an `OSError` the file is as long as before, if the system allows it.
+
+        What failed is to be added again whole: the system may have dropped pages that it could not write.
+        """
+        try:
+            rest = memoryview(lines)
+            while rest:
+                rest = rest[os.write(self._handle, rest) :]
+            _sync(self._handle)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._handle, self._length)
+            raise
+        self._length += len(lines)
+
+    def close(self) -> None:
+        """Let go of the file; a second time does nothing."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a segment's file: its last whole line (None if that is damaged or there is none), and bytes after it."""
+
+    line: Line | None
+    torn: int
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield each line that a file has now, newline included; only the last may lack it.
+
+    What a process adds meanwhile is left out: it may write as fast as we read.
+    """
+    with path.open("rb") as file:
+        rest = os.fstat(file.fileno()).st_size
+        for raw in file:
+            yield raw
+            rest -= len(raw)
+            if rest <= 0:
+                return
+
+
+def backwards(path: Path) -> Iterator[bytes]:
+    """Yield each line of a file from its end on, without newline; first what stands after the last newline."""
+    with path.open("rb") as file:
+        place, rest = file.seek(0, os.SEEK_END), b""
+        while place:
+            step = min(BLOCK, place)
+            place -= step
+            file.seek(place)
+            first, *others = (file.read(step) + rest).split(b"\n")
+            yield from reversed(others)
+            rest = first
+        yield rest
+
+
+def end_of(path: Path) -> End:
+    """Return how a segment's file ends."""
+    lines = backwards(path)
+    torn = next(lines)
+    last = next(lines, None)
+    return End(read(last) if last is not None else None, len(torn))
+
+
+def mend(path: Path) -> End | None:
+    """Cut the torn line off a segment whose process died, and return how it ends; None while a process holds it.
+
+    A line is torn when no newline ends it: a single write was cut short. Nothing before it is touched.
+    """
+    handle = os.open(path, os.O_RDWR | _BINARY)
+    try:
+        if not seized(handle):
+            return None
+        end = end_of(path)
+        if end.torn:
+            os.ftruncate(handle, os.fstat(handle).st_size - end.torn)
+            os.fsync(handle)
+        return end
+    finally:
+        os.close(handle)

@@ -1,0 +1,185 @@
+"""Reading the record again: what was changed, removed, inserted or moved, and which segments are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..digest import digest
+from .chain import BEGUN, CALL, ENDED, Line, Link, read
+from .heads import HEADS, Head, recorded, surveyed
+from .segment import lines_of
+
+MOST_FINDINGS = 100
+"""Findings told of one segment; more say nothing new."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it was written: changed, removed, inserted or moved, and where."""
+
+    kind: str
+    segment: str
+    line: int | None
+    message: str
+
+    def record(self) -> dict[str, Any]:
+        """Return the finding as JSON."""
+        return {"kind": self.kind, "segment": self.segment, "line": self.line, "message": self.message}
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a reading found: how far each segment goes, findings, and notes on what is no damage."""
+
+    heads: Mapping[str, Head]
+    calls: int
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def root(self) -> str:
+        """One digest for all of it: the SHA-256 of every segment's head."""
+        return digest(recorded(dict(self.heads)))
+
+    def record(self) -> dict[str, Any]:
+        """Return the reading as JSON."""
+        return {
+            "segments": len(self.heads), "calls": self.calls, "root": self.root,
+            "findings": [each.record() for each in self.findings], "notes": list(self.notes),
+        }  # fmt: skip
+
+
+def verified(folder: Path, anchors: Sequence[Head] = ()) -> Verified:
+    """Read every segment of a folder and compare it with its chain, the head file and the later segments.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the segments lie. It may be written to meanwhile.
+    anchors : sequence of Head
+        What an earlier export said, if there is one: it also shows what somebody who may write to the folder took back.
+    """
+    heads, paths = surveyed(folder)
+    walks = {path.name: _Walk(path) for path in paths}
+    told = [*anchors, *(heads or {}).values(), *(head for walk in walks.values() for head in walk.anchors or ())]
+    wanted: dict[str, list[Head]] = {}
+    for head in told:
+        wanted.setdefault(head.segment, []).append(head)
+    findings = [] if heads is not None else [Finding("changed", HEADS, None, "the head file is gone or was changed")]
+    notes: list[str] = []
+    gone = {name for name, said in wanted.items() if name not in walks and any(head.written for head in said)}
+    complete = heads is not None and not gone and all(walk.anchors is not None for walk in walks.values())
+    for name in sorted({*walks, *wanted}):
+        if name in walks:
+            findings += walks[name].walked(wanted.get(name, []), complete=complete)
+            notes += walks[name].notes
+        elif name in gone:
+            findings.append(Finding("removed", name, None, "the segment is gone; others name it"))
+        else:
+            notes.append(f"{name} was announced and never written: its process died in that moment")
+    ends = {name: walk.head for name, walk in walks.items() if walk.head is not None}
+    return Verified(ends, sum(walk.calls for walk in walks.values()), tuple(findings), tuple(notes))
+
+
+class _Walk:
+    """One way through one segment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, path.name
+        self.anchors = _anchors(path)
+        self.calls = 0
+        self.head: Head | None = None
+        self.notes: list[str] = []
+        self._found: list[Finding] = []
+        self._seen: dict[int, str] = {}
+        self._at: Link | None = Link(-1, "")  # None after a line that cannot be read: what follows cannot be compared
+        self._ended = False
+
+    def walked(self, anchors: Sequence[Head], *, complete: bool) -> list[Finding]:
+        """Return what is wrong with the segment; where all that names segments is there, one that nobody names is."""
+        wanted = {head.sequence for head in anchors}
+        for number, raw in enumerate(lines_of(self.path), start=1):
+            if not raw.endswith(b"\n"):
+                self._torn(number, raw)
+                break
+            line = read(raw[:-1])
+            if line is None:
+                self._find("changed", number, "the line is not what was written")
+                self._at = None
+            else:
+                self._follow(number, line, wanted)
+        for head in anchors:
+            self._compare(head)
+        if complete and not anchors:
+            self._find("inserted", None, "no other segment and no head file names it")
+        if self.head is None and any(head.written for head in anchors):
+            self._find("changed", None, "no line of the segment can be read")
+        elif not self._ended:
+            self.notes.append(f"{self.name} was not closed: its process is at work or was killed")
+        return self._found[:MOST_FINDINGS]
+
+    def _follow(self, number: int, line: Line, wanted: set[int]) -> None:
+        """Compare a line with the one before it."""
+        at = self._at
+        if at is not None:
+            for kind, message in _breaks(at, line):
+                self._find(kind, number, message)
+        if self._ended:
+            self._find("inserted", number, "the line stands after the end of the segment")
+        if line.kind == BEGUN and line.record.get("segment") != self.name:
+            self._find("moved", number, f"it was begun under another name: {line.record.get('segment')}")
+        if line.link.sequence in wanted:
+            self._seen[line.link.sequence] = line.link.hash
+        self._ended = line.kind == ENDED
+        self.calls += line.kind == CALL
+        self._at = line.link
+        self.head = Head(self.name, line.link.sequence, line.link.hash, self._ended)
+
+    def _torn(self, number: int, raw: bytes) -> None:
+        """Take what no newline ends for a line that was cut short, unless it is whole but for what should be a newline."""
+        if self._ended or read(raw[:-1]):
+            self._find("changed", number, "no newline ends the line")
+        else:
+            self.notes.append(f"{self.name}: a last line of {len(raw)} bytes was cut short, or is being written")
+
+    def _compare(self, head: Head) -> None:
+        """Compare the segment with what was said of it elsewhere."""
+        last = self.head.sequence if self.head else -1
+        if not head.written and self.head is None:
+            return
+        if head.sequence > last:
+            self._find("removed", None, f"{head.sequence - last} last lines are gone: it went on to {head.sequence}")
+        elif self._seen.get(head.sequence) != head.hash:
+            self._find("changed", None, f"line number {head.sequence} is not the one that is named elsewhere")
+        elif head.final and last > head.sequence:
+            self._find("inserted", None, f"{last - head.sequence} lines were added after it ended")
+
+    def _find(self, kind: str, line: int | None, message: str) -> None:
+        self._found.append(Finding(kind, self.name, line, message))
+
+
+def _breaks(at: Link, line: Line) -> Iterator[tuple[str, str]]:
+    """Yield why a line cannot stand after another."""
+    sequence, expected = line.link.sequence, at.sequence + 1
+    if sequence > expected:
+        gone = f"line number {expected} is" if sequence == expected + 1 else f"lines {expected} to {sequence - 1} are"
+        yield "removed", f"{gone} gone before number {sequence}"
+    elif sequence < expected:
+        yield "moved", f"number {sequence} stands after number {at.sequence}: it was moved here or inserted"
+    elif line.previous != at.hash:
+        yield "changed", f"number {sequence} does not follow from the line before it, which was exchanged"
+    if (line.kind == BEGUN) != (sequence == 0):
+        yield "inserted", f"number {sequence} cannot be a line of this kind"
+
+
+def _anchors(path: Path) -> tuple[Head, ...] | None:
+    """Return what a segment's first line says of those before it; None if it cannot be read."""
+    first = next(lines_of(path), b"")
+    line = read(first.removesuffix(b"\n"))
+    try:
+        return tuple(Head(**each) for each in line.record["before"]) if line else None
+    except (KeyError, TypeError):
+        return None

@@ -1,0 +1,152 @@
+"""A panel as it was known on a day: no later row, no later name, no price that a later split or dividend moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .actions import Actions
+from .adjusted import adjusted_fields
+from .derive import DERIVATIONS, derived
+from .errors import MarketError
+from .panel import PRICE_FIELDS, UNKNOWN_GROUP, Panel, simple_returns
+from .traps import examine
+from .traps.levels import adjusted_volume, maybe_adjusted
+from .traps.moves import Moves
+
+__all__ = ["NOT_POINT_IN_TIME", "known_on"]
+
+Fields = dict[str, NDArray[np.float64]]
+DIGITS = 10
+"""Significant digits of what is computed anew: by what later events a price was multiplied and divided leaves no trace."""
+NOT_POINT_IN_TIME = "adjustment: not point in time"
+"""The note of prices that only the file's own adjustment could be taken back from, as far as it can be."""
+QUOTED_AMOUNT = "close_raw*volume"
+
+
+def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: str = "") -> Panel:
+    """Return what was known of a panel at the close of a day.
+
+    Prices that were adjusted backwards are adjusted anew, from `close_raw` and the actions until that day. Without either
+    each name is scaled so that its last close is the quoted one, or 100, which hides later events as far as the file's own
+    factors are right, and the panel bears the note `NOT_POINT_IN_TIME`.
+
+    Parameters
+    ----------
+    panel : Panel
+        All that is there now.
+    day : date
+        The last day that may be known.
+    actions : Actions, optional
+        Splits and dividends. Later ones are used to take volumes back that were adjusted for them, and for nothing else.
+    volumes : {"", "quoted", "adjusted"}
+        Whether the panel's volumes are as traded or in shares of its last day; empty: as the splits show.
+
+    Returns
+    -------
+    Panel
+        The rows until that day, of the names that had a row until then; equal to what comes of a panel that ends there.
+
+    Raises
+    ------
+    MarketError
+        The panel begins later.
+    """
+    stop = int(np.searchsorted(panel.dates, np.datetime64(day, "D"), side="right"))
+    if stop == 0:
+        raise MarketError(
+            f"nothing was known yet on {day}", field="as_of", got=str(day), allowed=f"{panel.dates[0]} or later",
+            hint="Name a later day.",
+        )  # fmt: skip
+    part = _present(panel.rows(0, stop))
+    rules = _rules(part)
+    part = replace(part, notes=part.stamps)
+    if (
+        panel.back_adjusted or "close_raw" in panel.fields
+    ):  # whether anything happened until that day tells of later ones
+        later = actions is not None and (volumes or _volumes_of(panel)) == "adjusted"
+        traded = _as_traded(part, actions, part.dates[-1]) if later and actions else part
+        part = _adjusted_anew(traded, rules, actions, np.datetime64(day, "D"))
+        part = replace(part, back_adjusted=maybe_adjusted(part))
+    return replace(part, notes=(*part.notes, *map(str, examine(part))))
+
+
+def _present(panel: Panel) -> Panel:
+    """Return the panel without names that have no row yet, and without labels of groups that none of the others bears."""
+    there = np.zeros(panel.names, np.bool_)
+    for name, values in panel.fields.items():
+        if name != "returns":
+            there |= np.isfinite(values).any(axis=0)
+    groups, labels = {}, {}
+    for name, codes in panel.groups.items():
+        kept = codes[there]
+        borne = sorted({int(code) for code in kept} - {UNKNOWN_GROUP})
+        anew = {code: place for place, code in enumerate(borne)} | {UNKNOWN_GROUP: UNKNOWN_GROUP}
+        groups[name] = np.array([anew[int(code)] for code in kept], np.int16)
+        labels[name] = tuple(panel.group_labels[name][code] for code in borne)
+    return replace(
+        panel,
+        symbols=tuple(symbol for symbol, seen in zip(panel.symbols, there, strict=True) if seen),
+        fields={name: values[:, there] for name, values in panel.fields.items()},
+        universe=panel.universe[:, there],
+        groups=groups,
+        group_labels=labels,
+    )
+
+
+def _rules(panel: Panel) -> Mapping[str, str]:
+    """Return the derivations that the panel's notes state, of fields that are made of prices."""
+    told = dict(note.split(": ", 1) for note in panel.stamps)
+    plain = {name: "close*volume" if rule == QUOTED_AMOUNT else rule for name, rule in told.items()}
+    return {name: rule for name, rule in plain.items() if (name, rule) in DERIVATIONS and name != "prices"}
+
+
+def _adjusted_anew(panel: Panel, rules: Mapping[str, str], actions: Actions | None, day: np.datetime64) -> Panel:
+    fields: Fields = {name: values for name, values in panel.fields.items() if name not in rules and name != "returns"}
+    quoted, close = fields.get("close_raw"), fields["close"]
+    if quoted is not None and actions is not None:
+        note = f"prices: quoted ones, adjusted for splits and dividends until {day}"
+        factor, _ = actions.factors(panel.dates, panel.symbols, quoted)
+        scale = quoted * factor / close
+    else:
+        note = NOT_POINT_IN_TIME
+        base = np.full(panel.names, 100.0) if quoted is None else last_known(quoted)
+        scale = np.broadcast_to(base / last_known(close), close.shape)
+    carrying = {name for name in adjusted_fields(panel) if name in fields}
+    fields |= {name: _rounded(fields[name] * scale) for name in {*PRICE_FIELDS, *carrying}}
+    fields, stamps = derived(fields, rules)
+    fields["returns"] = simple_returns(fields["close"])
+    return replace(panel, fields=fields, notes=(*stamps, note))
+
+
+def _volumes_of(panel: Panel) -> str:
+    return "adjusted" if adjusted_volume(Moves(panel)) is not None else "quoted"
+
+
+def _as_traded(panel: Panel, actions: Actions, day: np.datetime64) -> Panel:
+    """Return the panel with volumes in shares of a day: those of its last day that splits after it made more are taken back."""
+    later = np.ones(panel.names)
+    column = {symbol: place for place, symbol in enumerate(panel.symbols)}
+    for at in np.flatnonzero(actions.days > day):
+        if (place := column.get(actions.symbols[at])) is not None:
+            later[place] *= actions.splits[at]
+    fields = dict(panel.fields) | {"volume": _rounded(panel.fields["volume"] / later)}
+    return replace(panel, fields=fields)
+
+
+def last_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the last known value of each name ``[N]``, NaN without any."""
+    seen = ~np.isnan(values)
+    row = values.shape[0] - 1 - seen[::-1].argmax(axis=0)
+    return np.where(seen.any(axis=0), values[row, np.arange(values.shape[1])], np.nan).astype(np.float64)
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values rounded to `DIGITS` significant digits, NaN kept."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = 10.0 ** (np.floor(np.log10(np.abs(values))) - (DIGITS - 1))
+    return np.asarray(np.where(unit > 0, np.round(values / unit) * unit, values), np.float64)

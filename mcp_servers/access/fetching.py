@@ -1,0 +1,71 @@
+"""One HTTP request to an OAuth server: small, short, without redirects, encrypted unless it stays on this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from ...ledger import AlphaloomError
+
+SECONDS = 5.0
+"""For a whole request."""
+LARGEST = 256 * 1024
+HERE = {"localhost", "127.0.0.1", "::1"}
+
+
+class Unanswered(Exception):
+    """The other side gave no answer that can be used; what it said is not repeated."""
+
+
+def checked_url(url: str, field: str) -> str:
+    """Return an address that may be asked.
+
+    Raises
+    ------
+    AlphaloomError
+        If it is not https (http: on this machine only), or a password is in it.
+    """
+    parts = urlsplit(url)
+    safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in HERE)
+    if not safe or not parts.hostname or "@" in parts.netloc:
+        raise AlphaloomError(
+            "This address cannot be asked.", field=field, got=None if "@" in parts.netloc else url,
+            allowed="https://..., without a password; http for localhost only",
+        )  # fmt: skip
+    return url
+
+
+def fetched(url: str, form: Mapping[str, str] | None = None, auth: tuple[str, str] | None = None) -> bytes:
+    """Return what an address answers to a GET, or to a POST of a form.
+
+    Raises
+    ------
+    Unanswered
+        If it does not answer with 200 in 5 seconds and 256 KB.
+    """
+    import httpx2
+
+    end = time.monotonic() + SECONDS
+    headers = {"accept": "application/json"}
+    try:
+        with (
+            httpx2.Client(timeout=SECONDS, follow_redirects=False, auth=auth) as client,
+            client.stream(
+                "GET" if form is None else "POST", url, data=dict(form or {}) or None, headers=headers
+            ) as answer,
+        ):
+            if answer.status_code != 200:
+                raise Unanswered(f"status {answer.status_code}")
+            return _read(answer.iter_bytes(), end)
+    except httpx2.HTTPError as error:
+        raise Unanswered(type(error).__name__) from None
+
+
+def _read(parts: object, end: float) -> bytes:
+    body = b""
+    for part in parts:  # type: ignore[attr-defined]
+        body += part
+        if len(body) > LARGEST or time.monotonic() > end:
+            raise Unanswered("too large or too slow")
+    return body

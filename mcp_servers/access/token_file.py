@@ -1,0 +1,173 @@
+"""The file of bearer tokens: what each may do, and the digest by which it is known. No secret is in it.
+
+A secret has 256 random bits, so a plain SHA-256 of it can be kept: nobody can try them all, and salt or scrypt, which
+slow down guessing of passwords, would only make every call dear.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import yaml
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+
+from ...ledger import SettingsError
+from ...ledger.errors import Mistake
+from ...ledger.objects import write_whole
+from ...ledger.settings import parse_settings, refused
+from .caller import checked_scope
+
+HEAD = """\
+# Bearer tokens of the MCP servers; written by `alphaloom token create` and `revoke`, which leave out other comments.
+# No secret is in here: sha256 is the digest of the whole token. A token is accepted to the end of its last day, UTC.
+"""
+_SECRET = re.compile(r"alt_[0-9A-Za-z]+_[\w-]{8,}")
+
+
+def _shown(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be one line of visible characters")
+    if _SECRET.search(text):
+        raise ValueError("must not hold a token")
+    return text
+
+
+def _some(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("must name at least one")
+    return names
+
+
+Scopes = Annotated[tuple[Annotated[str, AfterValidator(checked_scope)], ...], AfterValidator(_some)]
+Fields = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=100)], ...], AfterValidator(_some)]
+
+
+class Entry(BaseModel):
+    """One token."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    scopes: Scopes
+    fields: Fields | None = None
+    as_of: date | None = None
+    created: AwareDatetime
+    expires: Annotated[date, Field(lt=date(3000, 1, 1))]
+    revoked: AwareDatetime | None = None
+    note: Annotated[str, Field(max_length=200), AfterValidator(_shown)] = ""
+
+
+class _Tokens(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: tuple[Entry, ...] = ()
+
+    @model_validator(mode="after")
+    def _apart(self) -> _Tokens:
+        for name in ("id", "sha256"):
+            values = [getattr(entry, name) for entry in self.tokens]
+            if len(set(values)) < len(values):
+                raise ValueError(f"two tokens have the same {name}")
+        return self
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes every text that begins with no letter: our reader takes 12e4 for a number, as YAML 1.2 does."""
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style=None if text[:1].isalpha() else '"'
+    ),
+)
+
+
+class Signature(NamedTuple):
+    """By what a file that was changed or exchanged is known from the one that was read."""
+
+    modified: int
+    changed: int
+    size: int
+    inode: int
+
+    @classmethod
+    def of(cls, told: os.stat_result) -> Signature:
+        """Return the signature of what the system says of a file."""
+        return cls(told.st_mtime_ns, told.st_ctime_ns, told.st_size, told.st_ino)
+
+
+def read_entries(path: Path) -> tuple[tuple[Entry, ...], Signature]:
+    """Read the file.
+
+    Raises
+    ------
+    SettingsError
+        With every mistake: who else may read it, unknown keys, wrong values. A secret in a wrong place is not repeated.
+    """
+    try:
+        with path.open("rb") as file:
+            told = os.fstat(file.fileno())
+            body = file.read().decode()
+    except FileNotFoundError:
+        raise SettingsError(
+            f"there is no file of tokens {path}", field=str(path), hint="alphaloom token create makes one."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read {path}: {error}", field=str(path)) from None
+    mistakes = _exposed(told)
+    try:
+        entries = parse_settings(body, _Tokens, str(path)).tokens
+    except SettingsError as error:
+        mistakes += error.mistakes or (Mistake("", error.message),)
+    if mistakes:
+        raise refused(str(path), [_redacted(each) for each in mistakes])
+    return entries, Signature.of(told)
+
+
+def write_entries(path: Path, entries: Sequence[Entry]) -> None:
+    """Write the file, whole or not at all, for its owner alone."""
+    told = [each.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for each in entries]
+    body = HEAD + str(yaml.dump({"tokens": told}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000))
+    write_whole(path, body.encode(), mode=0o600)
+
+
+def checked_entry(members: dict[str, Any]) -> Entry:
+    """Return a new entry; `SettingsError` with every mistake of it."""
+    body = str(yaml.dump(members, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
+    try:
+        return parse_settings(body, Entry, "the new token")
+    except SettingsError as error:
+        raise refused("the new token", [_redacted(replace(each, line=None)) for each in error.mistakes]) from None
+
+
+def _exposed(told: os.stat_result) -> tuple[Mistake, ...]:
+    """Return what is wrong with who may read or write the file; Windows says nothing of it."""
+    if sys.platform == "win32":
+        return ()
+    found = []
+    mode = stat.S_IMODE(told.st_mode)
+    if mode & 0o077:
+        found.append(Mistake("", f"others may use this file (mode {mode:04o}): chmod 600", None, f"{mode:04o}", "0600"))
+    if told.st_uid not in (0, os.geteuid()):
+        found.append(Mistake("", "this file belongs to another user", None, told.st_uid, os.geteuid()))
+    return tuple(found)
+
+
+def _redacted(mistake: Mistake) -> Mistake:
+    """Return a mistake without what may be a secret in a wrong place."""
+    if mistake.field.endswith("sha256"):
+        return replace(mistake, message="must be a SHA-256 in hex, 64 digits from 0-9a-f", got=None)
+    got = None if _SECRET.search(str(mistake.got)) else mistake.got
+    return replace(mistake, message=_SECRET.sub("(a token)", mistake.message), got=got)

@@ -1,0 +1,77 @@
+"""Who is served, what each tool asks of a caller, and the record of every call."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from mcp.types import CallToolResult, TextContent
+
+from ..ledger.calls import Outcome, ToolCall, digest_of_arguments
+from .access import Caller, Scope
+from .errors import ScopeMissing
+
+__all__ = ["EVERYTHING", "Entry"]
+
+EVERYTHING = frozenset(scope.value for scope in Scope)
+"""All that a caller may be allowed, data of a jurisdiction left out."""
+Record = Callable[[ToolCall], object]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One caller on one server.
+
+    Attributes
+    ----------
+    caller : Caller
+        Who is served.
+    record : callable
+        Writes a call down, or raises where none can be written: then it is not answered.
+    as_of : date or None
+        The last day that this caller's data hold.
+    seconds : callable
+        A clock that only ever rises, seconds.
+    """
+
+    caller: Caller
+    record: Record
+    as_of: date | None = None
+    seconds: Callable[[], float] = field(default=time.perf_counter)
+
+    def refusal(self, tool: str, scope: str | None) -> ScopeMissing | None:
+        """Return why the caller may not call a tool; None where it may."""
+        if scope is None or self.caller.allows(scope):
+            return None
+        return ScopeMissing(
+            f"This token does not allow {tool}.", field="scope", got=sorted(self.caller.scopes), allowed=str(scope),
+            hint=f"Ask for a token with the scope {scope}.",
+        )  # fmt: skip
+
+    def write(
+        self, server: str, tool: str, arguments: Mapping[str, Any], result: CallToolResult | None, began: float
+    ) -> None:
+        """Write down one call and what came of it; None: it failed, and nothing was answered."""
+        body = dict(result.structured_content or {}) if result else {}
+        text = "".join(part.text for part in result.content if isinstance(part, TextContent)) if result else ""
+        outcome = Outcome.FAILED if result is None else Outcome.REFUSED if result.is_error else Outcome.OK
+        rows = body.get("rows")
+        self.record(
+            ToolCall(
+                who=self.caller.id,
+                server=server,
+                tool=tool,
+                outcome=outcome,
+                code="" if outcome is Outcome.OK else str(body.get("code") or "failed"),
+                arguments=digest_of_arguments(arguments),
+                as_of=self.as_of,
+                rows=rows if isinstance(rows, int) and not isinstance(rows, bool) else None,
+                bytes=len(text.encode()),
+                result=hashlib.sha256(text.encode()).hexdigest() if result else "",
+                duration_ms=1e3 * (self.seconds() - began),
+            )
+        )

@@ -1,0 +1,205 @@
+"""Panels handed over by handle: a file beside the server, which one caller may fetch in parts until it expires.
+
+A handle is the HMAC of the server's key over who asked, the caller's last day and the content. So it cannot be guessed, and
+in another caller's hands, or under another last day, it opens nothing: what is refused is refused in the same words, whether
+it is unknown, foreign or expired.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+import json
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .errors import UnknownHandle
+
+__all__ = ["Handed", "Handles"]
+
+LIFE = timedelta(hours=1)
+"""How long a handle opens."""
+PART_BYTES = 480_000
+"""Of a part as a file: a third more in base64, and still below what a client's event may hold."""
+SAFE = 0.9
+"""Of the bytes that rows take on average: some take more."""
+PREVIEW = 8
+KEY_BYTES, SWEEP_S = 32, 60.0
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What a caller is told of a file that it may fetch.
+
+    Attributes
+    ----------
+    handle : str
+        64 hexadecimal digits.
+    sha256 : str
+        Of the whole file.
+    rows, columns, size_bytes : int
+        Of the whole table.
+    names : tuple of str
+        The first columns.
+    parts : tuple of (int, int)
+        First row and number of rows of each part.
+    expires : datetime
+        UTC.
+    """
+
+    handle: str
+    sha256: str
+    rows: int
+    columns: int
+    size_bytes: int
+    names: tuple[str, ...]
+    parts: tuple[tuple[int, int], ...]
+    expires: datetime
+
+    def uri(self, part: int) -> str:
+        """Return the address of one part as a resource."""
+        return f"alphaloom://panels/{self.handle}/{part}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "handle": self.handle,
+            "format": "parquet",
+            "sha256": self.sha256,
+            "rows": self.rows,
+            "columns": self.columns,
+            "bytes": self.size_bytes,
+            "first_columns": list(self.names),
+            "parts": [{"uri": self.uri(at), "rows": rows} for at, (_, rows) in enumerate(self.parts)],
+            "expires": self.expires.isoformat(timespec="seconds"),
+        }
+
+
+class Handles:
+    """Keeps tables under a folder, each by its content, and says who may open them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where files and the key lie; made if it is not there. Only this user reads it.
+    clock : callable
+        Returns the time, UTC.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], datetime]) -> None:
+        self.folder = folder
+        self.clock = clock
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._key = _key(folder / "key")
+        self._turn = Lock()
+        self._swept = float("-inf")
+
+    def hand(self, table: pa.Table, caller: str, as_of: str) -> Handed:
+        """Keep a table, and return what the caller may fetch; the same table again is the same handle, for longer."""
+        whole = _file(table)
+        content = hashlib.sha256(whole).hexdigest()
+        handle = self._handle(caller, as_of, content)
+        frame = len(_file(table.slice(0, 0)))  # what every part carries, however few its rows
+        most = max(int(SAFE * (PART_BYTES - frame) * table.num_rows / max(len(whole) - frame, 1)), 1)
+        parts = tuple((first, min(most, table.num_rows - first)) for first in range(0, max(table.num_rows, 1), most))
+        shown = tuple(table.column_names[:PREVIEW])
+        expires = self.clock() + LIFE
+        handed = Handed(handle, content, table.num_rows, table.num_columns, len(whole), shown, parts, expires)
+        with self._turn:
+            self._drop_expired()
+            _write(self.folder / f"{content}.parquet", whole)
+            told = {"content": content, "expires": expires.timestamp(), "parts": [list(part) for part in parts]}
+            _write(self.folder / f"{handle}.json", json.dumps(told).encode())
+        return handed
+
+    def fetch(self, handle: str, part: int, caller: str, as_of: str) -> bytes:
+        """Return one part as a Parquet file.
+
+        Raises
+        ------
+        UnknownHandle
+            Nothing of this handle is there for this caller and day, or it has no such part.
+        """
+        told = self._told(handle, caller, as_of)
+        if told is None:
+            raise UnknownHandle(
+                "no panel of yours has this handle", field="handle", got=handle[:80],
+                hint="Handles open for an hour, and for the one who asked. Ask get_history again.",
+            )  # fmt: skip
+        parts = told["parts"]
+        if not 0 <= part < len(parts):
+            raise UnknownHandle(
+                "the panel has no such part", field="part", got=part, allowed=f"0 to {len(parts) - 1}",
+                hint="The answer that gave the handle lists its parts.",
+            )  # fmt: skip
+        first, rows = parts[part]
+        return _file(pq.read_table(self.folder / f"{told['content']}.parquet").slice(first, rows))
+
+    def _handle(self, caller: str, as_of: str, content: str) -> str:
+        said = json.dumps([caller, as_of, content]).encode()
+        return hmac.new(self._key, said, hashlib.sha256).hexdigest()
+
+    def _told(self, handle: str, caller: str, as_of: str) -> dict[str, Any] | None:
+        """Return what was written of a handle, None where it does not open: same work and same answer, whatever the reason."""
+        plain = hashlib.sha256(handle.encode()).hexdigest() if not _is_handle(handle) else handle
+        place = self.folder / f"{plain}.json"
+        told: dict[str, Any] = json.loads(place.read_bytes()) if place.is_file() else {"content": "", "expires": 0.0}
+        own = hmac.compare_digest(self._handle(caller, as_of, told["content"]), plain)
+        return told if own and told["expires"] > self.clock().timestamp() else None
+
+    def _drop_expired(self) -> None:
+        """Remove what nobody may open any more, and files that no handle names; once a minute is enough."""
+        now, used = self.clock().timestamp(), set[str]()
+        if now < self._swept + SWEEP_S:
+            return
+        self._swept = now
+        for place in self.folder.glob("*.json"):
+            told = json.loads(place.read_bytes())
+            if told["expires"] <= now:
+                place.unlink(missing_ok=True)
+            else:
+                used.add(told["content"])
+        for place in self.folder.glob("*.parquet"):
+            if place.stem not in used:
+                place.unlink(missing_ok=True)
+
+
+def _is_handle(text: str) -> bool:
+    return len(text) == 2 * KEY_BYTES and all(letter in "0123456789abcdef" for letter in text)
+
+
+def _file(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
+    return sink.getvalue()
+
+
+def _key(place: Path) -> bytes:
+    """Return the key of a folder, made on first use; two servers that start together agree on the one that came first."""
+    if not place.exists():
+        fresh = place.with_name(f"key-{secrets.token_hex(8)}")
+        fresh.touch(mode=0o600)
+        fresh.write_bytes(secrets.token_bytes(KEY_BYTES))
+        try:
+            os.link(fresh, place)
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+    return place.read_bytes()
+
+
+def _write(place: Path, content: bytes) -> None:
+    unfinished = place.with_name(f"{place.name}.{secrets.token_hex(4)}")
+    unfinished.write_bytes(content)
+    unfinished.replace(place)

@@ -1,0 +1,217 @@
+"""The servers over HTTP: bearer tokens, limits, and a server of its own for every caller.
+
+``/market/mcp``, ``/factors/mcp``, ``/evaluation/mcp``: streamable HTTP of both protocol eras, without sessions, so that there
+is none to fix or to steal. ``/health`` asks for no token and tells nothing but that it runs. What is refused before a tool is
+reached is on record as a call of the tool "http".
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..evidence import Evaluator
+from ..ledger import AlphaloomError
+from ..ledger.calls import Outcome, ToolCall
+from .access import Caller, Verifier
+from .entry import Entry, Record
+from .errors import TokenRefused
+from .rooms import Rooms
+from .tools import SERVERS, build_server
+
+__all__ = ["Limits", "web"]
+
+BODY_BYTES = 1 << 20
+CALLERS = 256
+"""Callers whose servers are kept ready; the one that was silent longest makes room."""
+PATH = "/mcp"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one caller may ask.
+
+    Attributes
+    ----------
+    calls_per_minute : int
+        Requests of one caller; as many may come at once.
+    body_bytes : int
+        Of one request.
+    hosts, origins : sequence of str
+        What the headers Host and Origin may say; a port ``:*`` stands for any.
+    """
+
+    calls_per_minute: int = 600
+    body_bytes: int = BODY_BYTES
+    hosts: Sequence[str] = ("127.0.0.1:*", "localhost:*", "[::1]:*")
+    origins: Sequence[str] = ("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*")
+
+
+@dataclass
+class Bucket:
+    """Requests that a caller may still make, filled again as time goes by."""
+
+    left: float
+    at: float
+
+    def take(self, per_minute: int, now: float) -> float:
+        """Take one request; return the seconds until there is one where there is none, else 0."""
+        self.left = min(per_minute, self.left + (now - self.at) * per_minute / 60.0)
+        self.at = now
+        if self.left < 1.0:
+            return (1.0 - self.left) * 60.0 / per_minute
+        self.left -= 1.0
+        return 0.0
+
+
+@dataclass(eq=False)
+class Web:
+    """Lets callers in and hands each to its own servers.
+
+    Attributes
+    ----------
+    rooms : Rooms
+        Opens a caller's evaluator.
+    verifier : Verifier
+        Says who shows a token.
+    record : callable
+        Writes calls down.
+    limits : Limits
+        Of every caller.
+    seconds : callable
+        A clock that only ever rises.
+    """
+
+    rooms: Rooms
+    verifier: Verifier
+    record: Record
+    limits: Limits
+    seconds: Callable[[], float] = time.monotonic
+    _buckets: dict[str, Bucket] = field(default_factory=dict, init=False)
+    _ready: OrderedDict[tuple[Caller, str], Attached] = field(default_factory=OrderedDict, init=False)
+    _turn: anyio.Lock = field(default_factory=anyio.Lock, init=False)
+    _tasks: TaskGroup | None = field(default=None, init=False)
+
+    @asynccontextmanager
+    async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        """Keep callers' servers while the application runs."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request of a server."""
+        began, server = self.seconds(), str(scope["path"]).strip("/").partition("/")[0]
+        if server not in SERVERS or scope["path"] != f"/{server}{PATH}":
+            await self._refused(
+                send, 404, "unknown_server", f"Servers are {', '.join(sorted(SERVERS))}, each at /NAME/mcp."
+            )
+            return
+        try:
+            caller = await self._caller(scope)
+        except TokenRefused as refused:
+            await self._written("anonymous", server, refused.code, began)
+            hint = "Send a token of `alphaloom token create` as Authorization: Bearer TOKEN."
+            await self._refused(send, 401, refused.code, str(refused), hint, [(b"www-authenticate", b"Bearer")])
+            return
+        bucket = self._buckets.setdefault(caller.id, Bucket(float(self.limits.calls_per_minute), began))
+        if (wait := bucket.take(self.limits.calls_per_minute, began)) > 0:
+            await self._written(caller.id, server, "too_many", began)
+            after = str(max(int(wait + 0.999), 1)).encode()
+            said = f"More than {self.limits.calls_per_minute} calls a minute."
+            await self._refused(send, 429, "too_many", said, "Wait as Retry-After says.", [(b"retry-after", after)])
+            return
+        try:
+            attached = await self._attached(caller, server)
+        except AlphaloomError as error:
+            await self._written(caller.id, server, error.code, began)
+            await self._refused(send, 409, error.code, error.message, error.hint)
+            return
+        await attached.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, receive, send)
+
+    async def _caller(self, scope: Scope) -> Caller:
+        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        kind, _, bearer = header.decode("latin-1").partition(" ")
+        token = bearer.strip() if kind.lower() == "bearer" else ""
+        if self.verifier.waits:
+            return await anyio.to_thread.run_sync(self.verifier.verify, token)
+        return self.verifier.verify(token)
+
+    async def _attached(self, caller: Caller, server: str) -> Attached:
+        """Return a caller's own server, begun when it is first asked for."""
+        async with self._turn:
+            key = (caller, server)
+            if key not in self._ready:
+                evaluator = await anyio.to_thread.run_sync(self.rooms.evaluator, caller)
+                assert self._tasks is not None, "the application is running"
+                self._ready[key] = await self._tasks.start(self._kept, evaluator, caller, server)
+                while len(self._ready) > CALLERS * len(SERVERS):
+                    self._ready.popitem(last=False)[1].end.set()
+            self._ready.move_to_end(key)
+            return self._ready[key]
+
+    async def _kept(
+        self, evaluator: Evaluator, caller: Caller, server: str, *, task_status: TaskStatus[Attached]
+    ) -> None:
+        """Run a caller's server until it must make room."""
+        entry = Entry(caller, self.record, self.rooms.last_day(caller))
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=True,
+            allowed_hosts=list(self.limits.hosts),
+            allowed_origins=list(self.limits.origins),
+        )
+        app = build_server(server, evaluator, entry).streamable_http_app(
+            streamable_http_path=PATH, json_response=True, stateless_http=True,
+            max_request_body_size=self.limits.body_bytes, transport_security=security,
+        )  # fmt: skip
+        attached = Attached(app)
+        async with app.router.lifespan_context(app):
+            task_status.started(attached)
+            await attached.end.wait()
+
+    async def _written(self, who: str, server: str, code: str, began: float) -> None:
+        """Write down what was refused before a tool was reached."""
+        took = 1e3 * (self.seconds() - began)
+        self.record(ToolCall(who, server, "http", Outcome.REFUSED, code, duration_ms=took))
+
+    async def _refused(
+        self, send: Send, status: int, code: str, message: str, hint: str = "",
+        headers: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:  # fmt: skip
+        body = json.dumps({"code": code, "message": message, "hint": hint}).encode()
+        said = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
+        await send({"type": "http.response.start", "status": status, "headers": said})
+        await send({"type": "http.response.body", "body": body})
+
+
+@dataclass(frozen=True, eq=False)
+class Attached:
+    """One caller's server as an application, and what ends it."""
+
+    app: ASGIApp
+    end: anyio.Event = field(default_factory=anyio.Event)
+
+
+def web(rooms: Rooms, verifier: Verifier, record: Record, limits: Limits | None = None) -> Starlette:
+    """Return the application that serves all servers."""
+    from starlette.responses import JSONResponse
+    from starlette.routing import Mount, Route
+
+    gate = Web(rooms, verifier, record, limits or Limits())
+
+    async def health(_request: object) -> JSONResponse:
+        """Say that it runs."""
+        return JSONResponse({"status": "ok", "servers": sorted(SERVERS)})
+
+    return Starlette(routes=[Route("/health", health), Mount("/", app=gate)], lifespan=gate.lifespan)

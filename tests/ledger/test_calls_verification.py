@@ -1,0 +1,158 @@
+"""Whatever is done to the record is found: a byte, a line, a segment."""
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from alphaloom.ledger.calls import CallLog, Outcome, ToolCall, anchors_of, export, verified
+from alphaloom.ledger.calls.chain import CALL, Link, written
+from alphaloom.ledger.calls.heads import segments
+
+law = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+CALLS = 6
+
+
+def now() -> datetime:
+    return datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def record(folder: Path, count: int = 2) -> list[Path]:
+    for _ in range(count):
+        with CallLog.open(folder, clock=now) as log:
+            for index in range(CALLS):
+                log.append(ToolCall("stdio", "market", f"tool{index}", Outcome.OK))
+    return segments(folder)
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[Path]:
+    return record(tmp_path / "audit")
+
+
+def kinds(paths: list[Path], body: bytes, at: int = 0) -> set[str]:
+    """Return what is found where a segment holds other bytes; it holds its own again afterwards."""
+    whole = paths[at].read_bytes()
+    try:
+        paths[at].write_bytes(body)
+        return {finding.kind for finding in verified(paths[0].parent).findings}
+    finally:
+        paths[at].write_bytes(whole)
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_a_whole_record_is_found_whole(paths: list[Path]) -> None:
+    reading = verified(paths[0].parent)
+    assert (reading.calls, reading.findings, reading.notes) == (2 * CALLS, (), ())
+    assert reading.root == verified(paths[0].parent).root
+
+
+@law
+@given(st.data())
+def test_any_byte_that_is_changed_is_found(paths: list[Path], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, 1))
+    body = bytearray(paths[at].read_bytes())
+    body[data.draw(st.integers(0, len(body) - 1))] ^= data.draw(st.integers(1, 255))
+    assert kinds(paths, bytes(body), at)
+
+
+@law
+@given(st.integers(0, 1), st.integers(0, CALLS + 1))
+def test_any_line_that_is_removed_is_found(paths: list[Path], at: int, gone: int) -> None:
+    kept = lines(paths[at])
+    del kept[gone]
+    assert "removed" in kinds(paths, b"".join(kept), at)
+
+
+@law
+@given(st.integers(0, 1), st.integers(0, CALLS + 1), st.integers(0, CALLS + 1))
+def test_any_two_lines_that_are_swapped_are_found(paths: list[Path], at: int, one: int, other: int) -> None:
+    swapped = lines(paths[at])
+    swapped[one], swapped[other] = swapped[other], swapped[one]
+    assert bool(kinds(paths, b"".join(swapped), at)) == (one != other)
+
+
+@law
+@given(st.integers(0, CALLS + 1), st.integers(0, CALLS + 2))
+def test_any_line_that_is_put_in_again_is_found(paths: list[Path], one: int, place: int) -> None:
+    more = lines(paths[0])
+    more.insert(place, more[one])
+    assert kinds(paths, b"".join(more)) & {"moved", "inserted"}
+
+
+@law
+@given(st.integers(1, 5_000))
+def test_any_end_that_is_cut_off_is_found(paths: list[Path], cut: int) -> None:
+    whole = paths[0].read_bytes()
+    assert kinds(paths, whole[: max(len(whole) - cut, 0)])
+
+
+def test_a_line_that_is_written_anew_with_its_hash_is_found(paths: list[Path]) -> None:
+    old = lines(paths[0])
+    previous = json.loads(old[1])["hash"]
+    forged, _ = written(CALL, Link(1, previous), "2026-01-02T00:00:00.000000+00:00", '"who":"somebody else"')
+    assert kinds(paths, b"".join([*old[:2], forged, *old[3:]])) == {"changed"}
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_segment_that_is_removed_is_found(tmp_path: Path, gone: int) -> None:
+    paths = record(tmp_path, 3)
+    paths[gone].unlink()
+    (finding,) = verified(tmp_path).findings
+    assert (finding.kind, finding.segment) == ("removed", paths[gone].name)
+
+
+def test_a_segment_that_is_put_in_is_found(tmp_path: Path, paths: list[Path]) -> None:
+    (other,) = record(tmp_path / "other", 1)
+    shutil.copy(other, paths[0].with_name("calls-20260101T000000.000000Z-1.jsonl"))
+    found = {finding.message for finding in verified(paths[0].parent).findings}
+    assert "no other segment and no head file names it" in found
+
+
+@pytest.mark.parametrize("harm", [lambda path: path.unlink(), lambda path: path.write_text('{"heads": []}')])
+def test_a_head_file_that_is_gone_or_changed_is_found(paths: list[Path], harm: Callable[[Path], object]) -> None:
+    harm(paths[0].parent / "heads.json")
+    (finding,) = verified(paths[0].parent).findings
+    assert (finding.kind, finding.segment) == ("changed", "heads.json")
+
+
+def test_what_was_taken_back_with_the_head_file_is_found_by_an_earlier_export(tmp_path: Path) -> None:
+    record(tmp_path / "audit", 1)
+    kept = (tmp_path / "audit" / "heads.json").read_bytes()
+    record(tmp_path / "audit", 1)
+    written = export(tmp_path / "audit", tmp_path / "calls.jsonl", by="Ann", now=now())
+    segments(tmp_path / "audit")[1].unlink()
+    (tmp_path / "audit" / "heads.json").write_bytes(kept)
+    assert not verified(tmp_path / "audit").findings
+    (finding,) = verified(tmp_path / "audit", anchors_of(written.summary)).findings
+    assert finding.kind == "removed"
+
+
+def test_a_record_that_is_written_all_anew_is_found_by_an_earlier_export(tmp_path: Path) -> None:
+    record(tmp_path / "audit", 1)
+    written = export(tmp_path / "audit", tmp_path / "calls.jsonl", by="Ann", now=now())
+    (name,) = (path.name for path in (tmp_path / "audit").glob("calls-*"))
+    shutil.rmtree(tmp_path / "audit")
+    with CallLog.open(tmp_path / "audit", clock=now) as log:
+        for _ in range(CALLS):
+            log.append(ToolCall("stdio", "market", "nothing to see", Outcome.OK))
+    assert log.path.name == name
+    (finding,) = verified(tmp_path / "audit", anchors_of(written.summary)).findings
+    assert finding.kind == "changed"
+
+
+def test_a_record_can_be_read_while_it_is_written(tmp_path: Path) -> None:
+    with CallLog.open(tmp_path, clock=now) as log:
+        for _ in range(300):
+            log.append(ToolCall("stdio", "market", "tool", Outcome.OK))
+            if log.durable % 7 == 0:
+                assert not verified(tmp_path).findings
+    assert not verified(tmp_path).findings

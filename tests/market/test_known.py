@@ -1,0 +1,81 @@
+"""What was known of a panel on a day: the same bytes as if nothing had come after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphaloom.market import MarketError
+from alphaloom.market.actions import read_actions
+from alphaloom.market.errors import PanelError
+from alphaloom.market.known import NOT_POINT_IN_TIME, known_on
+
+from .vendor import SPLITS, Draw, Vendor
+
+VENDOR = Vendor.of(120, 20, comes=70)
+RAW = VENDOR.raw
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 119), st.integers(0, 19), st.integers(0, 90), st.sampled_from(SPLITS)), max_size=8
+    ),
+    st.integers(30, 120),
+)
+def test_what_was_known_is_what_would_be_if_nothing_had_come_after(draws: list[Draw], stop: int) -> None:
+    found, day = VENDOR.actions([*draws, (110, 0, 30, 2.0)]), RAW.dates[stop - 1].astype(object)
+    of_all = known_on(VENDOR.sold(120, found), day, found, "adjusted")
+    of_then = known_on(VENDOR.sold(stop, VENDOR.until(found, stop)), day, VENDOR.until(found, stop), "adjusted")
+    assert of_all.digest == of_then.digest
+    assert of_all.notes == of_then.notes
+    assert of_all.back_adjusted == of_then.back_adjusted
+    assert "new" not in of_all.group_labels["sector"] or stop > VENDOR.comes
+
+
+def test_a_split_and_a_dividend_move_what_came_before_them_alone() -> None:
+    found = VENDOR.actions([(60, 3, 0, 2.0), (80, 3, 50, 1.0)])
+    seen = known_on(VENDOR.sold(120, found), RAW.dates[99].astype(object), found, "adjusted")
+    at = seen.symbols.index(RAW.symbols[3])
+    paid = 1.0 - 0.5 / RAW.fields["close"][79, 3]
+    ratio = seen.fields["close"][:, at] / RAW.fields["close"][:100, 3]
+    assert ratio[80:] == pytest.approx(1.0)
+    assert ratio[60:80] == pytest.approx(paid)
+    assert ratio[:60] == pytest.approx(paid / 2)
+    assert seen.fields["volume"][:60, at] == pytest.approx(2 * RAW.fields["volume"][:60, 3])
+    assert seen.fields["returns"][60, at] == pytest.approx(
+        2 * RAW.fields["close"][60, 3] / RAW.fields["close"][59, 3] - 1
+    )
+    before = known_on(VENDOR.sold(120, found), RAW.dates[50].astype(object), found, "adjusted")
+    at = before.symbols.index(RAW.symbols[3])
+    assert before.fields["close"][:, at] == pytest.approx(RAW.fields["close"][:51, 3])
+    assert before.fields["volume"][:, at] == pytest.approx(RAW.fields["volume"][:51, 3])
+
+
+def test_without_actions_levels_end_at_the_quote_and_it_is_said() -> None:
+    found = VENDOR.actions([(60, 3, 0, 2.0), (110, 3, 50, 1.0)])
+    seen = known_on(VENDOR.sold(120, found), RAW.dates[99].astype(object))
+    assert NOT_POINT_IN_TIME in seen.notes
+    assert seen.fields["close"][99, seen.symbols.index(RAW.symbols[3])] == pytest.approx(RAW.fields["close"][99, 3])
+    assert not any("sold on row" in note for note in seen.notes), "other notes may tell of any day"
+
+
+def test_before_the_first_day_nothing_was_known() -> None:
+    with pytest.raises(MarketError, match="nothing was known yet"):
+        known_on(RAW, (RAW.dates[0] - np.timedelta64(1, "D")).astype(object))
+
+
+def test_actions_are_read_and_mistakes_said_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "actions.csv"
+    file.write_text("date,symbol,dividend,split\n2015-01-02,A,0.5,\n2015-01-05,B,,2\n")
+    found = read_actions(file)
+    assert found.symbols == ("A", "B")
+    assert found.dividends.tolist() == [0.5, 0.0]
+    assert found.splits.tolist() == [1.0, 2.0]
+    file.write_text("date,symbol,dividend,split\n2015-13-02,A,-0.5,1\n2015-01-05,B,1,0\n")
+    with pytest.raises(PanelError) as raised:
+        read_actions(file)
+    assert len(raised.value.findings) == 3

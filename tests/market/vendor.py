@@ -1,0 +1,57 @@
+"""A vendor of prices: what it sells after so many days, adjusted backwards for all that happened until then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from alphaloom.market import Panel, SyntheticConfig, simulate
+from alphaloom.market.actions import Actions
+from alphaloom.market.derive import derived
+from alphaloom.market.traps.levels import maybe_adjusted
+
+__all__ = ["SPLITS", "Draw", "Vendor"]
+
+SPLITS = (0.5, 1.5, 2.0, 7.0)
+Draw = tuple[int, int, float, float]
+"""Row, column, cents paid, new shares for an old one."""
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """Sells a simulated market; its last name is listed on row `comes`."""
+
+    raw: Panel
+    comes: int
+
+    @classmethod
+    def of(cls, days: int, names: int, comes: int) -> Vendor:
+        return cls(simulate(SyntheticConfig(seed=4, days=days, names=names)).panel, comes)
+
+    def actions(self, draws: list[Draw]) -> Actions:
+        days = self.raw.dates[[row for row, *_ in draws]]
+        symbols = tuple(self.raw.symbols[name] for _, name, *_ in draws)
+        dividends = np.array([0.01 * paid for *_, paid, _ in draws])
+        return Actions(days, symbols, dividends, np.array([split for *_, split in draws]))
+
+    def until(self, found: Actions, stop: int) -> Actions:
+        kept = found.days <= self.raw.dates[stop - 1]
+        symbols = tuple(symbol for symbol, keep in zip(found.symbols, kept, strict=True) if keep)
+        return Actions(found.days[kept], symbols, found.dividends[kept], found.splits[kept])
+
+    def sold(self, stop: int, found: Actions) -> Panel:
+        rows = self.raw.rows(0, stop)
+        quoted = {name: rows.fields[name].copy() for name in ("open", "high", "low", "close", "volume")}
+        for values in quoted.values():
+            values[: self.comes, -1] = np.nan
+        names = self.raw.symbols if stop > self.comes else self.raw.symbols[:-1]
+        quoted = {name: values[:, : len(names)] for name, values in quoted.items()}
+        prices, volumes = found.factors(rows.dates, names, quoted["close"])
+        fields = {name: values * (volumes if name == "volume" else prices) for name, values in quoted.items()}
+        fields["close_raw"] = quoted["close"]
+        fields, notes = derived(fields, {"vwap": "typical", "amount": "close*volume"})
+        sectors = [f"s{at % 4}" if at < len(self.raw.symbols) - 1 else "new" for at in range(len(names))]
+        notes = (*notes, f"sold on row {stop}")
+        panel = Panel.build(rows.dates, names, fields, groups={"sector": sectors}, notes=notes)
+        return replace(panel, back_adjusted=maybe_adjusted(panel))

@@ -1,0 +1,109 @@
+"""No tool tells a caller anything of days after its last one: the same bytes as if they had never come."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alphaloom.evidence import Budget, EvidenceSettings
+from alphaloom.evidence.mandate import Mandate
+from alphaloom.evidence.settings import WindowSettings
+from alphaloom.ledger import Ledger
+from alphaloom.market import Panel
+from alphaloom.market.actions import Actions
+from alphaloom.mcp_servers import SERVERS, build_server, open_sessions
+from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.errors import ToolError
+from alphaloom.mcp_servers.rooms import Ground, Rooms
+
+from ..market.vendor import Vendor
+
+VENDOR = Vendor.of(420, 40, comes=390)
+ACTIONS = VENDOR.actions([(200, 3, 20, 2.0), (330, 5, 0, 1.5), (400, 0, 30, 2.0), (405, 7, 50, 7.0)])
+FORMULAS = (
+    "rank(ts_std(returns, 20))",
+    "close / delay(close, 5)",
+    "close",
+    "-ts_mean(volume, 5) / ts_mean(volume, 40)",
+)
+SETTINGS = EvidenceSettings(
+    windows=WindowSettings(search=0.45, selection=0.3, min_search_days=40, min_selection_days=40, min_sealed_days=40)
+)
+CLAIM = {
+    "id": "h1", "mechanism": "control", "statement": "a formula of the tests", "direction": 1, "horizon_days": 5,
+    "fields": ["close", "returns", "volume"],
+}  # fmt: skip
+ASKED: list[tuple[str, dict[str, Any]]] = [
+    ("market.search_fields", {}),
+    ("market.describe_universe", {}),
+    ("market.preview_panel", {"field": "tomorrow"}),
+    *(("market.preview_panel", {"field": name, "rows": 20}) for name in ("close", "close_raw", "volume", "vwap", "amount")),
+    *(("factors.check_factor", {"text": text}) for text in FORMULAS),
+    *(("factors.find_similar", {"text": text}) for text in FORMULAS),
+    *(
+        ("evaluation.score_factor", {"text": text, "hypothesis": CLAIM, "key": f"k{at}"})
+        for at, text in enumerate(FORMULAS)
+    ),
+    ("evaluation.choose_drafts", {"texts": [*FORMULAS, "ts_skew(returns, 30)"], "hypothesis": CLAIM}),
+    ("evaluation.unexplored", {"limit": 5}),
+    ("evaluation.leaders", {}),
+    ("factors.recall", {}),
+]  # fmt: skip
+
+
+def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[str]:
+    """Return what every tool answers a caller, as it stands on the wire."""
+
+    async def ask(rooms: Rooms) -> list[str]:
+        evaluator = rooms.evaluator(caller)
+        async with open_sessions({name: build_server(name, evaluator) for name in SERVERS}) as sessions:
+            answers = []
+            for name, arguments in ASKED:
+                server, _, tool = name.partition(".")
+                try:
+                    answer: Any = await sessions[server].call(tool, arguments)
+                except ToolError as refused:
+                    answer = refused.record()
+                answers.append(json.dumps([name, answer], sort_keys=True))
+            return answers
+
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    with Ledger.open(folder, clock=clock) as ledger:
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, actions, "adjusted")
+        with Rooms(ground) as rooms:
+            return asyncio.run(ask(rooms))
+
+
+@pytest.mark.parametrize("stop", [300, 385, 402])
+def test_answers_are_those_of_data_that_end_on_the_callers_last_day(stop: int, tmp_path: Path) -> None:
+    day = VENDOR.raw.dates[stop - 1].astype(object)
+    caller = Caller("ann", as_of=day)
+    of_all = told(VENDOR.sold(420, ACTIONS), ACTIONS, caller, tmp_path / "all")
+    of_then = told(
+        VENDOR.sold(stop, VENDOR.until(ACTIONS, stop)), VENDOR.until(ACTIONS, stop), caller, tmp_path / "then"
+    )
+    assert of_all == of_then
+    assert sum('"rank_ic"' in answer for answer in of_all) >= 3, "there is something to tell"
+
+
+def test_an_earlier_ceiling_of_the_server_holds_for_every_caller(tmp_path: Path) -> None:
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    day, later = (VENDOR.raw.dates[row].astype(object) for row in (350, 400))
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        panel = VENDOR.sold(420, ACTIONS)
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, ACTIONS, "adjusted")
+        with Rooms(ground, ceiling=day) as rooms:
+            assert rooms.evaluator(Caller("ann", as_of=later)).panel.dates[-1] == panel.dates[350]
+            assert rooms.evaluator(Caller("bob")).panel is rooms.evaluator(Caller("ann", as_of=later)).panel
+            assert rooms.evaluator(Caller("bob")).run != rooms.evaluator(Caller("ann", as_of=later)).run
+            narrow = rooms.evaluator(Caller("eve", fields=frozenset({"close", "returns"})))
+            assert narrow.mandate.fields == ("close", "returns")

@@ -1,0 +1,82 @@
+"""Panels by handle: nobody else opens them, not for longer, and the parts are the whole."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from alphaloom.mcp_servers.errors import UnknownHandle
+from alphaloom.mcp_servers.handles import LIFE, PART_BYTES, Handles
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+WIDE = pa.table({f"n{at}": np.random.default_rng(at).normal(size=600) for at in range(300)})
+SMALL = pa.table({"n": [1.0, 2.0]})
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def handles(tmp_path: Path, clock: Clock) -> Handles:
+    return Handles(tmp_path / "panels", clock)
+
+
+def test_the_parts_are_the_whole_and_each_is_small(handles: Handles) -> None:
+    handed = handles.hand(WIDE, "ann", "2015-12-31")
+    files = [handles.fetch(handed.handle, part, "ann", "2015-12-31") for part in range(len(handed.parts))]
+    assert len(files) > 1
+    assert max(map(len, files)) <= PART_BYTES
+    assert pa.concat_tables(pq.read_table(io.BytesIO(each)) for each in files).equals(WIDE)
+    assert handed.rows == 600
+    assert handed.sha256 == hashlib.sha256((handles.folder / f"{handed.sha256}.parquet").read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("handle", "caller", "as_of"),
+    [(None, "bob", "2015-12-31"), (None, "ann", "2016-12-31"), ("0" * 64, "ann", "2015-12-31"), ("../key", "ann", "x")],
+)
+def test_what_is_foreign_unknown_or_forged_is_refused_in_the_same_words(
+    handles: Handles, handle: str | None, caller: str, as_of: str
+) -> None:
+    own = handles.hand(SMALL, "ann", "2015-12-31").handle
+    with pytest.raises(UnknownHandle, match="no panel of yours has this handle"):
+        handles.fetch(handle or own, 0, caller, as_of)
+
+
+def test_a_handle_expires_and_its_file_goes(handles: Handles, clock: Clock) -> None:
+    handed = handles.hand(SMALL, "ann", "2015-12-31")
+    assert handles.fetch(handed.handle, 0, "ann", "2015-12-31")
+    clock.now += LIFE + timedelta(seconds=1)
+    with pytest.raises(UnknownHandle, match="no panel of yours"):
+        handles.fetch(handed.handle, 0, "ann", "2015-12-31")
+    handles.hand(WIDE, "ann", "2015-12-31")
+    assert not (handles.folder / f"{handed.sha256}.parquet").exists()
+    with pytest.raises(UnknownHandle, match="no such part"):
+        handles.fetch(handles.hand(SMALL, "ann", "2015-12-31").handle, 1, "ann", "2015-12-31")
+
+
+def test_another_server_on_the_folder_opens_it_and_one_with_another_key_does_not(
+    handles: Handles, clock: Clock, tmp_path: Path
+) -> None:
+    handed = handles.hand(SMALL, "ann", "")
+    assert Handles(handles.folder, clock).fetch(handed.handle, 0, "ann", "")
+    other = Handles(tmp_path / "other", clock)
+    assert other.hand(SMALL, "ann", "").handle != handed.handle
+    assert (handles.folder / "key").stat().st_mode & 0o077 == 0
