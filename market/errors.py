@@ -97,7 +97,9 @@ class NewsFileError(NewsError):
 
     code: ClassVar[str] = "news_file"
 
-    def __init__(self, message: str = "", *, findings: tuple[NewsFinding, ...] = (), field: str = "", hint: str = "") -> None:
+    def __init__(
+        self, message: str = "", *, findings: tuple[NewsFinding, ...] = (), field: str = "", hint: str = ""
+    ) -> None:
         """Keep the findings beside the message."""
         self.findings = findings
         super().__init__(message, field=field, hint=hint)

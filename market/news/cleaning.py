@@ -31,10 +31,16 @@ _REFERENCE = re.compile(r"^ {0,3}\[[^\[\]\n]{1,100}\]: {0,3}\S{1,2000}[^\n]*$", 
 _SCRIPT_URL = re.compile(r"(?:javascript|vbscript|file):(?=\S)", re.IGNORECASE)
 _SPACES = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r" ?\n[ \n]*")
-_STACKED = re.compile("([\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3})[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]+")
-_ZERO_WIDTH = frozenset("\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u180e\u034f\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5")
+_STACKED = re.compile(
+    "([\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3})[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]+"
+)
+_ZERO_WIDTH = frozenset(
+    "\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u180e\u034f\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5"
+)
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U0010ffff]|[\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00013430-\U0001343f]")
+_ODD = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U0010ffff]|[\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00013430-\U0001343f]"
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ class Clean:
         The same before markup was taken away, for whoever looks for forged markup; never shown.
     hidden : str
         What was in the text but not to be seen: comments, hidden elements, attributes, tag characters; never shown.
+    code : str
+        What scripts and styles held; never shown.
     removed : Mapping[str, int]
         How many characters or pieces of each kind were taken out; kinds that did not occur are absent.
     """
@@ -56,7 +64,16 @@ class Clean:
     text: str
     marked: str = ""
     hidden: str = ""
+    code: str = ""
     removed: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Aside:
+    """Collects what is taken out of a text and looked at apart: hidden pieces, and scripts and styles."""
+
+    pieces: list[str] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
 
 
 def sanitise(raw: str, longest: int = BODY_CHARACTERS) -> Clean:
@@ -70,7 +87,7 @@ def sanitise(raw: str, longest: int = BODY_CHARACTERS) -> Clean:
         How many characters stay at most.
     """
     removed: Counter[str] = Counter()
-    hidden: list[str] = []
+    hidden = Aside()
     text = marked = _visible(raw, removed, hidden)
     for _ in range(ROUNDS):
         before = text
@@ -84,19 +101,20 @@ def sanitise(raw: str, longest: int = BODY_CHARACTERS) -> Clean:
     if len(text) > longest:
         removed["characters cut"] += len(text) - longest
         text = text[:longest].rstrip()
-    return Clean(text, marked, "\n".join(hidden), dict(sorted(removed.items())))
+    return Clean(text, marked, "\n".join(hidden.pieces), "".join(hidden.code), dict(sorted(removed.items())))
 
 
-def _unmarked(text: str, removed: Counter[str], hidden: list[str]) -> str:
+def _unmarked(text: str, removed: Counter[str], hidden: Aside) -> str:
     """Take the markup away."""
     if "<" not in text:
         return text
     seen = stripped(text)
     if seen.tags:
         removed["tags"] += seen.tags
+    hidden.code += seen.code
     concealed = "".join(seen.hidden).strip()
     if concealed:
-        hidden.append(concealed)
+        hidden.pieces.append(concealed)
         removed["hidden pieces"] += 1
     return "".join(seen.shown)
 
@@ -106,16 +124,18 @@ def _entity(match: re.Match[str]) -> str:
     return html.unescape(match[0])
 
 
-def _visible(text: str, removed: Counter[str], hidden: list[str]) -> str:
+def _visible(text: str, removed: Counter[str], hidden: Aside) -> str:
     """Return the text in NFKC without what has no shape; tag characters are read, because they spell ASCII."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii() and text.isprintable():
         return text
     while True:
         before = text
-        tags = [chr(ord(mark) - 0xE0000) for mark in text if 0xE0020 <= ord(mark) < 0xE007F] if not text.isascii() else []
+        tags = (
+            [chr(ord(mark) - 0xE0000) for mark in text if 0xE0020 <= ord(mark) < 0xE007F] if not text.isascii() else []
+        )
         if tags:
-            hidden.append("".join(tags))
+            hidden.pieces.append("".join(tags))
         for mark, count in Counter(_ODD.findall(text)).items():
             removed[_kind(mark)] += count
         text = unicodedata.normalize("NFKC", _STACKED.sub(r"\1", _ODD.sub(_instead, text)))
@@ -158,7 +178,7 @@ def _neutral(text: str, removed: Counter[str]) -> str:
     return text
 
 
-def _broken(text: str, removed: Counter[str], hidden: list[str]) -> str:
+def _broken(text: str, removed: Counter[str], hidden: Aside) -> str:
     """Break what is left of markup that was wrapped so often that it can only be meant to slip through."""
     removed["nested markup"] += 1
     while True:
@@ -177,9 +197,11 @@ def _spaced(text: str) -> str:
 def together(one: Clean, other: Clean) -> Clean:
     """Return two cleaned texts as one, a line break between them."""
     texts = ("\n".join(part for part in pair if part) for pair in zip(_parts(one), _parts(other), strict=True))
-    return Clean(*texts, removed=dict(Counter(one.removed) + Counter(other.removed)))
+    return Clean(
+        next(texts), next(texts), next(texts), next(texts), dict(Counter(one.removed) + Counter(other.removed))
+    )
 
 
-def _parts(clean: Clean) -> tuple[str, str, str]:
+def _parts(clean: Clean) -> tuple[str, str, str, str]:
     """Return the texts of a cleaned text."""
-    return clean.text, clean.marked, clean.hidden
+    return clean.text, clean.marked, clean.hidden, clean.code

@@ -11,10 +11,23 @@ from .fold import accents_off, folded
 from .lexicon import ENGLISH
 from .tongues import TONGUES
 
-FOREIGN = ("drop", "instr", "hardmachine", "rate", "hardmetric", "hardsecret", "conceal", "role", "show", "must", "extreme")
+FOREIGN = (
+    "drop",
+    "instr",
+    "hardmachine",
+    "rate",
+    "hardmetric",
+    "hardsecret",
+    "conceal",
+    "role",
+    "show",
+    "must",
+    "extreme",
+)
 """Concepts of which it is also known that the word is not English: such words are rarer in the news."""
-NAMES = (*ENGLISH, *(f"foreign {name}" for name in FOREIGN), "foreign")
+NAMES = (*ENGLISH, *(f"foreign {name}" for name in FOREIGN), "foreign", "english")
 BIT = {name: 1 << place for place, name in enumerate(NAMES)}
+_STRANGE = sum(BIT[name] for name in NAMES if name.startswith("foreign"))
 _RUN = "\u0600-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _TOKEN = re.compile(
     rf"[{_RUN}][{_RUN} ]*|(?<![\d.])[+-]?\.?\d+(?:[.,/]\d+)*%?(?![^\W\d_])|[^\W_{_RUN}]+(?:['_-][^\W_{_RUN}]+)*"
@@ -53,7 +66,9 @@ def marks(text: str) -> list[Mark]:
         bits = _bits(word)
         for rest, more in lexicon.phrases.get(word, ()):
             following = words[place + 1 : place + 1 + len(rest)]
-            if len(following) == len(rest) and all(_fits(each[0], want) for each, want in zip(following, rest, strict=True)):
+            if len(following) == len(rest) and all(
+                _fits(each[0], want) for each, want in zip(following, rest, strict=True)
+            ):
                 bits |= more
         if bits:
             found.append(Mark(place, bits, start, end))
@@ -100,6 +115,8 @@ def _bits(word: str) -> int:
     bits = 0
     for spelling in {word, accents_off(word), folded(word)}:
         bits |= _looked_up(spelling)
+    if bits & BIT["english"]:
+        bits &= ~_STRANGE  # a word that is English too tells nothing about the language
     return bits or _lexicon().scrambled.get(_shuffled(word), 0)
 
 
@@ -131,14 +148,11 @@ def _lexicon() -> _Lexicon:
     made = _Lexicon({}, {}, {}, {}, {})
     for concept, entries in ENGLISH.items():
         for entry in _entries(entries):
-            _enter(made, entry, BIT[concept])
-    english = _Lexicon(dict(made.exact), dict(made.prefixes), {}, {}, {})
+            _enter(made, entry, BIT[concept] | BIT["english"])
     for language in TONGUES.values():
         for concept, listed in language.items():
             for entry in _entries(listed):
-                stem = entry.rstrip("*")
-                strange = 0 if stem in english.exact or _prefix_bits(english, stem) else BIT["foreign"]
-                strange |= BIT[f"foreign {concept}"] if strange and concept in FOREIGN else 0
+                strange = BIT["foreign"] | (BIT[f"foreign {concept}"] if concept in FOREIGN else 0)
                 _enter(made, entry, BIT[concept] | strange)
     for word in _SHUFFLED:
         made.scrambled[_shuffled(word)] = made.exact.get(word, 0) | _prefix_bits(made, word)

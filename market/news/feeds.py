@@ -61,12 +61,11 @@ class _Feed:
         elif name in _TEXTS and (self.current is not None or len(self.path) <= 3):
             self.text, self.inside = [], len(self.path)
             self.markup = name.startswith(_ATOM) and attributes.get("type", "text") == "text"
-            self.ticker = any(each in attributes.get("domain", "").lower() for each in _MARKET_DOMAINS)
+            self.ticker = _of_market(attributes.get("domain", ""))
         elif name == f"{_ATOM} link" and self.current is not None and attributes.get("rel", "alternate") == "alternate":
             self.current.setdefault("url", attributes.get("href", ""))
-        elif name == f"{_ATOM} category" and self.current is not None:
-            if any(each in attributes.get("scheme", "").lower() for each in _MARKET_DOMAINS):
-                self.symbols.append(attributes.get("term", ""))
+        elif name == f"{_ATOM} category" and self.current is not None and _of_market(attributes.get("scheme", "")):
+            self.symbols.append(attributes.get("term", ""))
 
     def closed(self, name: str) -> None:
         """Leave an element."""
@@ -76,7 +75,9 @@ class _Feed:
         elif self.inside:
             self.text.append(f"</{name.rpartition(' ')[2]}>")
         elif name in _ITEMS and self.current is not None:
-            self.records.append((self.current, tuple(self.symbols), self.body[self.start : self.parser.CurrentByteIndex]))
+            self.records.append(
+                (self.current, tuple(self.symbols), self.body[self.start : self.parser.CurrentByteIndex])
+            )
             self.current = None
         self.path.pop()
 
@@ -95,13 +96,22 @@ class _Feed:
             self.current.setdefault(name, text)
 
 
+def _of_market(name: str) -> bool:
+    """Tell whether a list of categories is one of securities."""
+    return any(each in name.lower() for each in _MARKET_DOMAINS)
+
+
 def read_feed(path: Path, body: bytes, findings: Findings) -> tuple[list[RawRecord], str]:
     """Return the records of a feed and its title; what is wrong with the file as a whole is noted."""
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     feed = _Feed(parser, body)
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = feed.opened, feed.closed, feed.said
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = (
+        feed.opened,
+        feed.closed,
+        feed.said,
+    )
     parser.StartDoctypeDeclHandler = _no_doctype
     try:
         parser.Parse(body, True)
@@ -127,7 +137,11 @@ def _no_doctype(*_: object) -> None:
 
 def _raw(number: int, said: dict[str, str], symbols: tuple[str, ...], body: bytes) -> RawRecord:
     """Return the record of an item; an entry that was changed later is known from the change on."""
-    fields = {"title": said.get("title", ""), "body": said.get("body") or said.get("summary", ""), "url": said.get("url", "")}
+    fields = {
+        "title": said.get("title", ""),
+        "body": said.get("body") or said.get("summary", ""),
+        "url": said.get("url", ""),
+    }
     if not fields["url"] and said.get("guid", "").startswith("http"):
         fields["url"] = said["guid"]
     fields["published"] = said.get("published") or said.get("date") or said.get("updated", "")

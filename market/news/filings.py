@@ -29,8 +29,12 @@ def read_filings(path: Path, body: bytes, source: NewsSource, findings: Findings
     starts = [match.start() for match in _BEGIN.finditer(body)]
     if not starts:
         findings.add(0, "", "there is no filing in it", allowed="a file that begins with <SEC-DOCUMENT>")
+        return []
     ends = [*starts[1:], len(body)]
-    return [_filing(number, body[start:end], source, findings) for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)]
+    return [
+        _filing(number, body[start:end], source, findings)
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
+    ]
 
 
 def _filing(number: int, raw: bytes, source: NewsSource, findings: Findings) -> RawRecord:
@@ -43,12 +47,19 @@ def _filing(number: int, raw: bytes, source: NewsSource, findings: Findings) -> 
         said.setdefault(name.strip(), value.strip())
     for name in ("ACCEPTANCE-DATETIME", "CONFORMED SUBMISSION TYPE"):
         if name not in said:
-            findings.add(number, name, "the header does not have it", allowed=STAMP if name == "ACCEPTANCE-DATETIME" else "such as 10-K")
+            findings.add(
+                number,
+                name,
+                "the header does not have it",
+                allowed=STAMP if name == "ACCEPTANCE-DATETIME" else "such as 10-K",
+            )
     cik = said.get("CENTRAL INDEX KEY", "").lstrip("0")
     fields = {
         "source": source.source or "EDGAR",
         "kind": "filing",
-        "title": " ".join(filter(None, (said.get("CONFORMED SUBMISSION TYPE", ""), said.get("COMPANY CONFORMED NAME", "")))),
+        "title": " ".join(
+            filter(None, (said.get("CONFORMED SUBMISSION TYPE", ""), said.get("COMPANY CONFORMED NAME", "")))
+        ),
         "body": "\n".join(_documents(text)),
         "symbols": source.filers.get(cik, ""),
     }

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - look-alike letters are what this is about
 """Text as a detector reads it: look-alike letters, accents, leetspeak and scattered letters made plain.
 
 What people read is never changed by this; a folded text is looked at and thrown away.
@@ -22,7 +23,19 @@ _LOOKALIKES = {
     "ʼ": "'", "´": "'", "`": "'", "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-",
 }  # fmt: skip
 """What each letter looks like in Latin; the flipped ones too, so that a text turned upside down can be read backwards."""
-_CAPITALS = {"В": "b", "Н": "h", "Р": "p", "С": "c", "У": "y", "Х": "x", "Ν": "n", "Υ": "y", "Η": "h", "Ρ": "p", "Σ": "e"}
+_CAPITALS = {
+    "В": "b",
+    "Н": "h",
+    "Р": "p",
+    "С": "c",
+    "У": "y",
+    "Х": "x",
+    "Ν": "n",
+    "Υ": "y",
+    "Η": "h",
+    "Ρ": "p",
+    "Σ": "e",
+}
 _SQUARES = (0x1F130, 0x1F150, 0x1F170, 0x1F1E6)  # squared, circled and flag letters, which NFKC leaves as they are
 _TABLE = str.maketrans(
     {ord(mark): plain for mark, plain in (_LOOKALIKES | _CAPITALS).items()}
@@ -30,7 +43,9 @@ _TABLE = str.maketrans(
 )
 _LEET = str.maketrans("013456789@$!|+€£¢", "oieasgtbgasiltelc")
 _LEET_L = str.maketrans("013456789@$!|+€£¢", "oleasgtbgasiltelc")
-_SCATTERED = re.compile(r"(?<![^\W_])[^\W\d_](?:([ .\-_*,/|~·•\t])\1{0,2}[^\W\d_](?![^\W_])){2,}|[^\W\d_](?:\n[^\W\d_](?![^\W_])){5,}")
+_SCATTERED = re.compile(
+    r"(?<![^\W_])[^\W\d_](?:([ .\-_*,/|~·•\t])\1{0,2}[^\W\d_](?![^\W_])){2,}|[^\W\d_](?:\n[^\W\d_](?![^\W_])){5,}"
+)
 _SCATTERED_FROM = 10
 _GLUE = re.compile(r"[\W_]+")
 

@@ -11,21 +11,27 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from .cleaning import Clean
 from .concepts import BIT, Mark, marks
 from .rules import RULES, Rule
-from .cleaning import Clean
+from .talk import talk
 from .templates import TEMPLATES
 from .views import views
 
-THRESHOLD = 0.6
+THRESHOLD = 0.5
 """From this score on an item is held back."""
 WINDOW = 700
 """How many characters apart the first and the last sign may be that are added up."""
-HIDDEN_FROM, ENCODED_FROM = 0.3, 0.5
+HIDDEN_FROM, ENCODED_FROM = 0.4, 0.5
 """From which score a hidden text, and one that was decoded, is a sign by itself."""
 EXCERPT = 80
+TALK = "talks of answering"
+IN_MARKUP = ("chat template", "forged tag")
+"""Marks that mean the same among the tags of a page; the others are ordinary in its scripts."""
+IN_CODE = ("override", "speaks to a machine", "speaks to who reads this", "names the score", "asks for secrets")
+"""Signs that scripts and styles do not show by themselves."""
 LETTERWISE = ("rot13", "reversed", "reversed words", "glued words")
 """Views in which ordinary words become letters that may be a word of some language."""
 _MIXED = re.compile(r"[^\W\d_]{3,}")
@@ -76,12 +82,11 @@ _PATHS = [(rule, rule.bits, tuple(BIT[name] for name in rule.concepts)) for rule
 
 def examine(clean: Clean) -> Verdict:
     """Judge a cleaned text, with what it was cleaned of."""
-    found = _heaviest([*_spoken(clean.text), *_unseen(clean)], clean.text)
-    if clean.marked != clean.text:
-        found = max(found, _heaviest([*_written(clean.marked), *_unseen(clean)], clean.marked), key=_total)
-        found = _joined(found, _heaviest([*_spoken(clean.text), *_unseen(clean)], clean.text))
-    else:
-        found = _heaviest([*_spoken(clean.text), *_written(clean.text), *_unseen(clean)], clean.text)
+    everywhere = list(_unseen(clean))
+    found = _heaviest([*_spoken(clean.text), *_written(clean.text), *everywhere], clean.text)
+    if clean.marked and clean.marked != clean.text:
+        tags = [hit for hit in _written(clean.marked) if hit.name in IN_MARKUP]
+        found = _joined(found, _heaviest(tags, clean.marked))
     if _total(found) < THRESHOLD:
         found = _joined(found, [*_concealed(clean), *_encoded(clean.marked or clean.text)])
     score = round(_total(found), 3)
@@ -96,6 +101,7 @@ def _spoken(text: str, strange: bool = True) -> Iterator[_Hit]:
     union = 0
     for mark in words:
         union |= mark.bits
+    yield from (_Hit(start, end, TALK, weight) for start, end, weight in talk(text, words))
     for rule, bits, path in _PATHS:
         if union & bits == bits:
             yield from _fired(rule, path, words)
@@ -157,20 +163,20 @@ def _is_mixed(word: str) -> bool:
 
 def _concealed(clean: Clean) -> list[Sign]:
     """Return the sign of an instruction that the markup hides."""
-    if not clean.hidden:
-        return []
     found = _heaviest([*_spoken(clean.hidden), *_written(clean.hidden)], clean.hidden)
     deeper = found if _total(found) >= HIDDEN_FROM else _encoded(clean.hidden)
-    if _total(deeper) < HIDDEN_FROM:
-        return []
-    return [Sign("hidden instruction", 1.0, deeper[0].evidence)]
+    if _total(deeper) >= HIDDEN_FROM:
+        return [Sign("hidden instruction", 1.0, deeper[0].evidence)]
+    coded = [sign for sign in _heaviest(_spoken(clean.code), clean.code) if sign.name in IN_CODE]
+    return [Sign("hidden instruction", 1.0, coded[0].evidence)] if _total(coded) >= THRESHOLD else []
 
 
 def _encoded(text: str) -> list[Sign]:
     """Return the sign of an instruction that shows only when the text is decoded."""
     best, sign, plain = 0.0, None, text.lower()
     for name, reading in views(text):
-        hits = [*_spoken(reading, strange=name not in LETTERWISE), *_written(reading)]
+        letterwise = name.rpartition(", ")[2] in LETTERWISE
+        hits = [*_spoken(reading, strange=not letterwise), *(() if letterwise else _written(reading))]
         found = [each for each in _heaviest(hits, reading) if each.evidence.lower() not in plain]
         score = _total(found)
         if score >= ENCODED_FROM and score > best:
@@ -184,7 +190,7 @@ def _heaviest(hits: Iterable[_Hit], text: str) -> list[Sign]:
     local = sorted((hit for hit in hits if hit.start >= 0), key=lambda hit: (hit.start, hit.end, hit.name, hit.weight))
     best = _named(everywhere, text)
     first = 0
-    for place, hit in enumerate(local):
+    for place in range(len(local)):
         if place + 1 < len(local) and local[place + 1].start - local[first].start <= WINDOW:
             continue
         window = _named([*everywhere, *local[first : place + 1]], text)
@@ -200,7 +206,14 @@ def _named(hits: list[_Hit], text: str) -> list[Sign]:
     for hit in hits:
         if hit.name not in best or hit.weight > best[hit.name].weight:
             best[hit.name] = hit
-    return [Sign(hit.name, hit.weight, _excerpt(hit, text)) for hit in sorted(best.values(), key=lambda hit: (-hit.weight, hit.name))]
+    if TALK in best and len(best) > 1:
+        best[TALK] = replace(
+            best[TALK], weight=round(best[TALK].weight / 2, 3)
+        )  # half of it is what the other signs are made of
+    return [
+        Sign(hit.name, hit.weight, _excerpt(hit, text))
+        for hit in sorted(best.values(), key=lambda hit: (-hit.weight, hit.name))
+    ]
 
 
 def _joined(one: list[Sign], other: list[Sign]) -> list[Sign]:

@@ -100,7 +100,9 @@ def _summer(local: datetime) -> bool:
         begin, end = _sunday(year, 3, 2), _sunday(year, 11, 1)
     else:
         begin = _sunday(year, 4, 1)
-        end = next(day for day in (date(year, 10, 31) - timedelta(days=back) for back in range(7)) if day.weekday() == _SUNDAY)
+        end = next(
+            day for day in (date(year, 10, 31) - timedelta(days=back) for back in range(7)) if day.weekday() == _SUNDAY
+        )
     first, last = (datetime(day.year, day.month, day.day, hour) for day, hour in ((begin, 2), (end, 1)))
     return first <= local < last
 

@@ -94,7 +94,10 @@ class NewsItem:
 
     def record(self, evidence: bool = False) -> dict[str, JSON]:
         """Return the item as JSON; the words in which signs showed only for a person."""
-        flags = [{"name": sign.name, "weight": sign.weight} | ({"evidence": sign.evidence} if evidence else {}) for sign in self.flags]
+        flags: list[JSON] = [
+            {"name": sign.name, "weight": sign.weight} | ({"evidence": sign.evidence} if evidence else {})
+            for sign in self.flags
+        ]
         return {
             "id": self.id,
             "source": self.source,
@@ -115,7 +118,9 @@ class NewsItem:
         """Return the item of a record."""
         fields = {name: value for name, value in record.items() if name != "id"}
         place, flags, symbols = fields.pop("provenance"), fields.pop("flags"), fields.pop("symbols")
-        assert isinstance(place, dict) and isinstance(flags, list) and isinstance(symbols, list)
+        assert isinstance(place, dict)
+        assert isinstance(flags, list)
+        assert isinstance(symbols, list)
         fields |= {name: read_spelled(str(fields[name])) for name in ("published", "known")}
         signs = tuple(Sign(each["name"], each["weight"], each.get("evidence", "")) for each in flags)
         return cls(**fields, symbols=tuple(symbols), provenance=Provenance(**place), flags=signs)  # type: ignore[arg-type]

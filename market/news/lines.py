@@ -50,7 +50,9 @@ def _object(number: int, line: bytes, findings: Findings) -> Mapping[str, object
     else:
         if isinstance(said, dict):
             return said
-        findings.add(number, "", "the line is not an object", type(said).__name__, '{"published": ..., "title": ..., ...}')
+        findings.add(
+            number, "", "the line is not an object", type(said).__name__, '{"published": ..., "title": ..., ...}'
+        )
     return None
 
 
@@ -62,7 +64,13 @@ def _known_fields(number: int, said: Mapping[str, object], findings: Findings) -
         if name not in FIELDS:
             meant = difflib.get_close_matches(key.lower(), [*FIELDS, *OTHER_NAMES], n=1, cutoff=0.8)
             if meant:
-                findings.add(number, key, "this name is not known", allowed=", ".join(FIELDS), hint=f"Rename it to {meant[0]!r} if that is it.")
+                findings.add(
+                    number,
+                    key,
+                    "this name is not known",
+                    allowed=", ".join(FIELDS),
+                    hint=f"Rename it to {meant[0]!r} if that is it.",
+                )
             continue
         if name in fields:
             findings.add(number, key, f"{name} is there twice, under two names")

@@ -12,36 +12,101 @@ from dataclasses import dataclass, field
 LONGEST_TAG = 4000
 _OPENING = re.compile(r"<(?:!--|[a-zA-Z/!?])")
 _NAME = re.compile(r"/?([a-zA-Z][a-zA-Z0-9:._-]*)")
-_ATTRIBUTE = re.compile(r"([a-zA-Z_:][\w:.-]{0,60})\s{0,10}=\s{0,10}(\"[^\"]*\"?|'[^']*'?|[^\s\"'>]+)|([a-zA-Z][\w:-]{0,60})")
-_BLOCKS = frozenset(
-    "address article aside blockquote br center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav "
-    "ol option p page pre section select table tbody td tfoot th thead title tr ul".split()
+_ATTRIBUTE = re.compile(
+    r"([a-zA-Z_:][\w:.-]{0,60})\s{0,10}=\s{0,10}(\"[^\"]*\"?|'[^']*'?|[^\s\"'>]+)|([a-zA-Z][\w:-]{0,60})"
 )
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_UNSEEN = frozenset("script style template noscript head iframe object svg math datalist ix:header".split())
-_SPOKEN = frozenset("alt title content value placeholder summary label aria-label aria-description description prompt".split())
+_BLOCKS = frozenset(
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "br",
+        "center",
+        "dd",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "main",
+        "nav",
+        "ol",
+        "option",
+        "p",
+        "page",
+        "pre",
+        "section",
+        "select",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "title",
+        "tr",
+        "ul",
+    ]
+)
+_VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
+)
+_UNSEEN = frozenset(
+    ["script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "datalist", "ix:header"]
+)
+_CODE = frozenset(("script", "style"))
+_SPOKEN = frozenset(
+    [
+        "alt",
+        "title",
+        "content",
+        "value",
+        "placeholder",
+        "summary",
+        "label",
+        "aria-label",
+        "aria-description",
+        "description",
+        "prompt",
+    ]
+)
 _CONCEALING = re.compile(
     r"display:none|visibility:(?:hidden|collapse)|font-size:0*(?:\.\d+)?(?:[01](?:\.\d+)?)?(?:px|pt|em|rem|%)?(?:;|$|!)|"
     r"opacity:0*\.?0*\d?(?:;|$|!)|color:(?:#fff(?:fff)?|white|transparent|rgba?\(255,255,255|rgba\([\d,.]*,0\))|"
     r"(?:left|top|right|text-indent|margin-left|margin-top):-\d{3,}|(?:max-)?(?:width|height):0(?:px)?(?:;|$|!)|clip:rect\(|"
     r"clip-path:inset\((?:50|100)%|transform:scale\(0|mso-hide:all|line-height:0(?:;|$|!|px)"
 )
-_CONCEALING_CLASS = re.compile(r"(?:^|[\s_-])(?:hidden|invisible|sr-only|visually-hidden|screen-reader\S*|d-none|offscreen|hide)(?:$|[\s_-])")
+_CONCEALING_CLASS = re.compile(
+    r"(?:^|[\s_-])(?:hidden|invisible|sr-only|visually-hidden|screen-reader\S*|d-none|offscreen|hide)(?:$|[\s_-])"
+)
 
 
 @dataclass
 class Seen:
-    """Collects the text that is seen, the text that is not, and how many tags there were."""
+    """Collects the text that is seen, the text that is not, scripts and styles, and how many tags there were."""
 
     shown: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
     tags: int = 0
     inside: str = ""
     depth: int = 0
 
     def text(self, piece: str) -> None:
         """Take a piece of text where the page stands now."""
-        (self.hidden if self.inside else self.shown).append(piece)
+        (self.code if self.inside in _CODE else self.hidden if self.inside else self.shown).append(piece)
 
     def tag(self, body: str) -> None:
         """Take a tag, without its angle brackets."""
@@ -65,7 +130,9 @@ class Seen:
         """Enter an element, and note what its attributes say."""
         attributes = [(key or lone, value.strip("\"'")) for key, value, lone in _ATTRIBUTE.findall(rest)]
         self.hidden += [
-            f" {value} " for key, value in attributes if key.lower() in _SPOKEN or (key.lower().startswith("data-") and " " in value)
+            f" {value} "
+            for key, value in attributes
+            if key.lower() in _SPOKEN or (key.lower().startswith("data-") and " " in value)
         ]
         if self.inside:
             if name == self.inside == "p":
@@ -78,7 +145,8 @@ class Seen:
 
 def stripped(text: str) -> Seen:
     """Return what the markup shows and what it hides; a text without a tag is shown as it is."""
-    seen, place, close = Seen(), 0, -1
+    seen, place = Seen(), 0
+    close: int | None = -1
     while (match := _OPENING.search(text, place)) is not None:
         start = match.start()
         seen.text(text[place:start])
@@ -124,7 +192,9 @@ def _conceals(name: str, attributes: list[tuple[str, str]]) -> bool:
             return True
         if key == "style" and _CONCEALING.search(re.sub(r"\s+", "", low)):
             return True
-        if (key == "class" and _CONCEALING_CLASS.search(low)) or (key == "color" and low in ("#fff", "#ffffff", "white")):
+        if (key == "class" and _CONCEALING_CLASS.search(low)) or (
+            key == "color" and low in ("#fff", "#ffffff", "white")
+        ):
             return True
         if key == "size" and low in ("0", "0px", "-7"):
             return True

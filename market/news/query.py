@@ -82,7 +82,9 @@ class Query:
         if not 1 <= limit <= MOST:
             raise ShelfError("a page cannot have this size", field="limit", got=limit, allowed=f"1 to {MOST}")
         begin = None if since is None else microseconds(since, "since")
-        return cls(microseconds(as_of, "as_of"), tuple(sorted(set(pieces(words)))), tuple(sorted(set(symbols))), begin, limit)
+        return cls(
+            microseconds(as_of, "as_of"), tuple(sorted(set(pieces(words)))), tuple(sorted(set(symbols))), begin, limit
+        )
 
     def cursor(self, known: int, item: str) -> str:
         """Return what continues the answer behind an item; it names nothing but that item and the question."""
@@ -102,7 +104,9 @@ class Query:
             known, item, asked = json.loads(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
             found = int(known), str(item)
         except (ValueError, TypeError):
-            raise ShelfError("this is no cursor", field="cursor", got=cursor, allowed="the cursor of the page before") from None
+            raise ShelfError(
+                "this is no cursor", field="cursor", got=cursor, allowed="the cursor of the page before"
+            ) from None
         if asked != self._digest():
             hint = "Ask again without a cursor."
             raise ShelfError("the cursor belongs to another question", field="cursor", got=cursor, hint=hint)

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import SHOWN_PER_KIND, NewsFileError, NewsFinding
+from .cleaning import READ_CHARACTERS, TITLE_CHARACTERS, sanitise, together
 from .credibility import KINDS, Kind, weight
 from .injection import examine
 from .item import NewsItem, Provenance
-from .cleaning import READ_CHARACTERS, TITLE_CHARACTERS, sanitise, together
 
 SHOWN_CHARACTERS = 80
 _SYMBOL = re.compile(r"[A-Za-z0-9^][A-Za-z0-9.^=:/_-]{0,19}")
@@ -105,7 +105,11 @@ class Findings:
             if count > SHOWN_PER_KIND
         ]
         said = "1 finding" if total == 1 else f"{total:,} findings"
-        lines = [f"{path} cannot be used: {said}, and nothing was done with it.", *(f"  {each}" for each in self.findings), *more]
+        lines = [
+            f"{path} cannot be used: {said}, and nothing was done with it.",
+            *(f"  {each}" for each in self.findings),
+            *more,
+        ]
         hint = "Records are counted from 1. Correct or drop them at the source, then run again."
         raise NewsFileError("\n".join(lines), findings=tuple(self.findings), field=str(path), hint=hint)
 
@@ -204,4 +208,10 @@ def _text(raw: RawRecord, findings: Findings) -> None:
     if not any(raw.fields.get(name, "").strip() for name in ("title", "body")):
         findings.add(raw.number, "body", "the record has neither a title nor a text")
     if size > READ_CHARACTERS:
-        findings.add(raw.number, "body", "the text is too long", f"{size:,} characters", f"at most {READ_CHARACTERS:,} characters")
+        findings.add(
+            raw.number,
+            "body",
+            "the text is too long",
+            f"{size:,} characters",
+            f"at most {READ_CHARACTERS:,} characters",
+        )

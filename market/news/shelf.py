@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ...ledger import canonical_json
 from ...ledger.refusal import explained
@@ -73,7 +73,7 @@ class Shelf:
                 for statement in TABLES:
                     self._connection.execute(statement)
 
-    def __enter__(self) -> Shelf:
+    def __enter__(self) -> Self:
         """Return the shelf itself."""
         return self
 
@@ -102,7 +102,13 @@ class Shelf:
         return added
 
     def search(
-        self, as_of: datetime, words: str = "", symbols: Sequence[str] = (), since: datetime | None = None, limit: int = 20, cursor: str = ""
+        self,
+        as_of: datetime,
+        words: str = "",
+        symbols: Sequence[str] = (),
+        since: datetime | None = None,
+        limit: int = 20,
+        cursor: str = "",
     ) -> Page:
         """Return items that could be known, the latest first.
 
@@ -129,7 +135,10 @@ class Shelf:
         query = Query.of(as_of, words, symbols, since, limit)
         behind = query.behind(cursor)
         where, values = _conditions(query)
-        after = ("" if behind is None else " AND (known < ? OR (known = ? AND id > ?))", () if behind is None else (behind[0], *behind))
+        after = (
+            "" if behind is None else " AND (known < ? OR (known = ? AND id > ?))",
+            () if behind is None else (behind[0], *behind),
+        )
         with self._reading():
             ((total,),) = self._rows(f"SELECT count(*) FROM items WHERE {where}", values)
             select = f"SELECT known, id, body FROM items WHERE {where}{after[0]} ORDER BY known DESC, id LIMIT ?"
@@ -183,7 +192,10 @@ class Shelf:
     def releases(self, as_of: datetime) -> tuple[Release, ...]:
         """Return the releases that were decided by an instant, in order."""
         with self._reading():
-            rows = self._rows("SELECT id, who, reason, at FROM releases WHERE at <= ? ORDER BY at, id", (microseconds(as_of, "as_of"),))
+            rows = self._rows(
+                "SELECT id, who, reason, at FROM releases WHERE at <= ? ORDER BY at, id",
+                (microseconds(as_of, "as_of"),),
+            )
         return tuple(Release(id, who, reason, instant_of(at)) for id, who, reason, at in rows)
 
     def _put(self, item: NewsItem, touched: dict[str, list[int]]) -> bool:
@@ -216,7 +228,10 @@ class Shelf:
             "WHERE symbol = ? AND known BETWEEN ? AND ?"
         )
         rows = self._rows(select, (symbol, first - 3 * window, last + 3 * window))
-        said = [Utterance(id, known, voice, bool(credible), tuple(json.loads(sketch))) for id, known, voice, credible, sketch in rows]
+        said = [
+            Utterance(id, known, voice, bool(credible), tuple(json.loads(sketch)))
+            for id, known, voice, credible, sketch in rows
+        ]
         changed = [each.item for each in said if first - window <= each.known <= last + 2 * window]
         found = noise(said)
         self._connection.executemany("DELETE FROM noise WHERE id = ? AND symbol = ?", [(id, symbol) for id in changed])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,7 +34,9 @@ def bands(text: str) -> tuple[int, ...]:
     words = _WORD.findall(_LINK.sub(" ", folded(text)))[:WORDS]
     if len(words) < LEAST_WORDS:
         return ()
-    pairs = {f"{one} {other}" for one, other in zip(words, words[1:], strict=False)}
+    pairs = {f"{one} {other}" for one, other in pairwise(words)}
     hashes = np.fromiter((zlib.crc32(pair.encode()) % _PRIME for pair in pairs), dtype=np.int64, count=len(pairs))
     minima = ((hashes[:, None] * _STEPS[0] + _STEPS[1]) % _PRIME).min(axis=0).reshape(BANDS, ROWS)
-    return tuple(int(band[0]) << 33 ^ int(band[1]) << 16 ^ int(band[2]) ^ place << 58 for place, band in enumerate(minima))
+    return tuple(
+        int(band[0]) << 33 ^ int(band[1]) << 16 ^ int(band[2]) ^ place << 58 for place, band in enumerate(minima)
+    )

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - look-alike letters are what this is about
 """Marks that belong between a program and its model and never into a text: chat templates, tool calls, forged tags."""
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ _ROLES = r"(?:system|assistant|user|human|developer|tool|function|ai|model|opera
 _TAGS = (
     r"(?:system|assistant|user|human|developer|tool|tools|tool_call|tool_calls|tool_use|tool_result|tool_response|function|"
     r"function_call|function_calls|function_results|invoke|parameter|instructions?|prompt|admin|im_start|im_end|context|documents?|"
-    r"news|article|data|untrusted|trusted|untrusted_[a-z_]{1,20}|system[_-][a-z_-]{1,20}|thinking|think|scratchpad|override|important|inst|sys|"
-    r"assistant_response|user_input|output|response|policy|rules|priority|command|directive|secret|agent|agent_instructions?|antml:[a-z_]{1,20})"
+    r"news|untrusted|trusted|untrusted_[a-z_]{1,20}|system[_-][a-z_-]{1,20}|thinking|think|scratchpad|override|important|inst|sys|"
+    r"assistant_response|user_input|response|policy|rules|priority|command|directive|secret|agent|agent_instructions?|antml:[a-z_]{1,20})"
 )
 _TEMPLATES = (
     ("chat template", 1.0, r"<\|[a-z_ ]{2,30}\|>|<｜[^｜<>]{2,30}｜>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|\[/?(?:system_prompt|available_tools|tool_calls)\]"),
     ("chat template", 0.9, r"\|?im_(?:start|end)\|?|endoftext|begin_of_text|start_header_id|eot_id"),
-    ("role markup", 0.7, rf"(?:^|\n)[ \t>*#-]{{0,8}}(?:system|assistant|developer|ai|llm|llms|model|system prompt|new instructions?)(?: (?:message|prompt|note|override|update|instructions?|notice|command)){{0,2}}[ \t*]{{0,4}}[:：](?=[ \t]*\S)"),
+    ("role markup", 0.7, r"(?:^|\n)[ \t>*#-]{0,8}(?:system|assistant|developer|ai|llm|llms|model|system prompt|new instructions?)(?: (?:message|prompt|note|override|update|instructions?|notice|command)){0,2}[ \t*]{0,4}[:：](?=[ \t]*\S)"),
     ("role markup", 0.4, rf"(?:^|\n)[ \t>*#-]{{0,8}}{_ROLES}(?: (?:message|prompt|note|override|update|instructions?|notice|command)){{0,2}}[ \t*]{{0,4}}[:：](?=[ \t]*\S)"),
     ("role markup", 0.6, rf"[\[({{(]\s?{_ROLES}(?:[ _-](?:message|prompt|note|override|update|instructions?|notice|command|directive|alert))?\s?[\])}}]"),
     ("role markup", 0.6, rf"(?:^|[\n.!?\"'] {{0,2}}|\|)\s?(?:###|##|===|---|\*\*)\s?(?:new |real |updated |hidden |end |begin |start )?(?:{_ROLES}|response|task|context|input)s?\b"),
     ("role markup", 0.5, r"[.!?\"'”»)\]] (?:system|assistant|developer|ai|human|user)(?: (?:message|prompt|note|override|update|notice))?:\s"),
+    ("role markup", 0.6, rf"-{{3,20}}\s{{0,2}}{_ROLES}\s{{0,2}}-{{3,20}}"),
+    ("tool call", 0.6, r"[\"'](?:instruction|instructions|system|prompt|system_prompt|directive|task|command)[\"']\s{0,4}:\s{0,4}[\"'\[{]"),
+    ("link with a load", 0.6, r"!\[[^\[\]]{0,100}\]\(https?://[^)\s]{1,300}[?&=][^)\s]"),
     ("forged tag", 0.7, rf"</?{_TAGS}(?:\s[^<>]{{0,200}})?/?>"),
     ("forged tag", 0.8, rf"\[/?(?:{_TAGS}|end of [a-z ]{{2,20}}|begin [a-z ]{{2,20}}|end [a-z ]{{2,20}})\]|\{{\{{[#/%]?[a-z_. ~]{{2,30}}\}}\}}|<!\[CDATA\["),
     ("tool call", 0.8, r"[\"'](?:tool|tools|tool_name|tool_call|tool_calls|function|function_call|recipient_name|tool_uses|tool_input)[\"']\s{0,4}:"),

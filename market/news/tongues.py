@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - look-alike letters are what this is about
 """The same concepts in other languages, each with the words that instructions are made of.
 
 Written with or without accents: both are compared without. Chinese, Japanese, Korean, Arabic, Hindi and Thai are looked for inside a run

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - look-alike letters are what this is about
 """The ways in which a text may hide another: each is undone, and what comes out is read as well.
 
 Every view costs time in proportion to the text; a view of a view (base64 within base64) is taken twice at most.
@@ -25,7 +26,9 @@ _BITS = re.compile(r"(?:[01]{7,8}[\s,]*){6,}")
 _CODES = re.compile(r"(?<!\d)(?:&?#?\d{2,3}[\s,;-]{1,4}){8,}\d{2,3}(?!\d)")
 _ESCAPES = re.compile(r"(?:\\u\{?([0-9a-fA-F]{4,6})\}?)")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}|(?<=\w)\+(?=\w)")
-_LEETED = re.compile(r"(?<![^\W_])[A-Za-z@$!|+]{0,20}[A-Za-z][0134578@$!|+]{1,4}[A-Za-z][A-Za-z0-9@$!|+]*+|(?<![^\W_])[0134578@$!|+]{1,2}[A-Za-z]+[0134578@$!|+][A-Za-z]*")
+_LEETED = re.compile(
+    r"(?<![^\W_])[A-Za-z@$!|+]{0,20}[A-Za-z][0134578@$!|+]{1,4}[A-Za-z][A-Za-z0-9@$!|+]*+|(?<![^\W_])[0134578@$!|+]{1,2}[A-Za-z]+[0134578@$!|+][A-Za-z]*"
+)
 _GLUED = re.compile(r"[A-Za-z]{18,}")
 _MORSE = re.compile(r"(?:[.\-·−–_]{1,5}[ /|]{1,4}){10,}[.\-·−–_]{1,5}")
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -34,7 +37,34 @@ _BROKEN = re.compile(r"(?:[a-z]{1,4}[-*_.|~^]){2,}[a-z]{1,4}", re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Za-z]{3}")
 _MORSE_LETTERS = dict(
     zip(
-        ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --..".split(),
+        [
+            ".-",
+            "-...",
+            "-.-.",
+            "-..",
+            ".",
+            "..-.",
+            "--.",
+            "....",
+            "..",
+            ".---",
+            "-.-",
+            ".-..",
+            "--",
+            "-.",
+            "---",
+            ".--.",
+            "--.-",
+            ".-.",
+            "...",
+            "-",
+            "..-",
+            "...-",
+            ".--",
+            "-..-",
+            "-.--",
+            "--..",
+        ],
         "abcdefghijklmnopqrstuvwxyz",
         strict=True,
     )

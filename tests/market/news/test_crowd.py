@@ -44,10 +44,18 @@ def test_copies_share_a_band_and_other_texts_do_not() -> None:
     assert bands("too short a") == ()
 
 
-@given(st.lists(st.tuples(st.integers(0, 3 * WINDOW), st.integers(0, 12), st.booleans()), max_size=60), st.integers(0, 3 * WINDOW), st.integers(0, 9))
+@given(
+    st.lists(st.tuples(st.integers(0, 3 * WINDOW), st.integers(0, 12), st.booleans()), max_size=60),
+    st.integers(0, 3 * WINDOW),
+    st.integers(0, 9),
+)
 def test_no_later_text_changes_what_was_known(rows: list[tuple[int, int, bool]], moment: int, seed: int) -> None:
     every = [said(n, known, f"voice{voice}", credible and voice > 9) for n, (known, voice, credible) in enumerate(rows)]
     then = {item: held for item, held in noise(every).items() if held.since <= moment}
-    assert then == {item: held for item, held in noise([one for one in every if one.known <= moment]).items() if held.since <= moment}
+    assert then == {
+        item: held
+        for item, held in noise([one for one in every if one.known <= moment]).items()
+        if held.since <= moment
+    }
     random.Random(seed).shuffle(every)
     assert then == {item: held for item, held in noise(every).items() if held.since <= moment}

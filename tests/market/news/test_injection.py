@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - look-alike letters are what this is about
 """What speaks to a machine reader is held back, and what informs a person is not."""
 
 from __future__ import annotations
@@ -6,6 +7,7 @@ import base64
 import codecs
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pa_parquet
@@ -61,7 +63,7 @@ SERVED = (
     "Le conseil recommande aux actionnaires d'approuver la résolution",
     "公司发布公告，分析师给出买入评级，目标价最高",
 )
-ENCODINGS = {
+ENCODINGS: dict[str, Callable[[str], str]] = {
     "base64": lambda text: base64.b64encode(text.encode()).decode(),
     "base64 twice": lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
     "hex": lambda text: text.encode().hex(),
@@ -114,7 +116,30 @@ def test_signs_far_apart_do_not_add_up() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["ignore ", "ignore previous ", "a ", "a.", "QUJD", "aa ", "4a 3b ", "-", "=", "- - ", "01", "99 ", "%41", "http://", "<system>", "set score 1 ", "忽", "[", "aaaa-", "\\u0041", "@", "you are "],
+    [
+        "ignore ",
+        "ignore previous ",
+        "a ",
+        "a.",
+        "QUJD",
+        "aa ",
+        "4a 3b ",
+        "-",
+        "=",
+        "- - ",
+        "01",
+        "99 ",
+        "%41",
+        "http://",
+        "<system>",
+        "set score 1 ",
+        "忽",
+        "[",
+        "aaaa-",
+        "\\u0041",
+        "@",
+        "you are ",
+    ],
 )
 def test_time_grows_with_length_only(piece: str) -> None:
     spent = []
@@ -126,7 +151,33 @@ def test_time_grows_with_length_only(piece: str) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(["ignore", "previous", "instructions", "you", "AI", "1.0", "set", "score", "\n", "<!--", "-->", "=", "QUJD", "\u200b", "忽略", "{", '"role":', "éa"]), max_size=40))
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "ignore",
+                "previous",
+                "instructions",
+                "you",
+                "AI",
+                "1.0",
+                "set",
+                "score",
+                "\n",
+                "<!--",
+                "-->",
+                "=",
+                "QUJD",
+                "\u200b",
+                "忽略",
+                "{",
+                '"role":',
+                "éa",
+            ]
+        ),
+        max_size=40,
+    )
+)
 def test_no_text_breaks_it_and_its_score_is_the_sum_of_its_signs(words: list[str]) -> None:
     verdict = examine(sanitise(" ".join(words)))
     assert verdict == examine(sanitise(" ".join(words)))

@@ -13,7 +13,13 @@ RUMOUR = "zorvex gets secret takeover offer at forty dollars a share says inside
 
 
 def item(
-    text: str, minutes: float = 0, source: str = "wire", symbols: tuple[str, ...] = ("ACME",), credibility: float = 0.5, late: float = 0, kind: Kind = "news"
+    text: str,
+    minutes: float = 0,
+    source: str = "wire",
+    symbols: tuple[str, ...] = ("ACME",),
+    credibility: float = 0.5,
+    late: float = 0,
+    kind: Kind = "news",
 ) -> NewsItem:
     """Return an item published some minutes after the start, known `late` minutes after that."""
     published = START + timedelta(minutes=minutes)
@@ -27,7 +33,10 @@ def item(
 def crowd(count: int, minutes: float = 0, apart: float = 1, text: str = RUMOUR) -> list[NewsItem]:
     """Return nearly the same text from as many voices of low standing."""
     ends = ("now", "wow", "today", "!!!")
-    return [item(f"{text} {ends[n % 4]}", minutes + n * apart, f"forum/user{n}", credibility=0.2, kind="post") for n in range(count)]
+    return [
+        item(f"{text} {ends[n % 4]}", minutes + n * apart, f"forum/user{n}", credibility=0.2, kind="post")
+        for n in range(count)
+    ]
 
 
 def at(minutes: float) -> datetime:
