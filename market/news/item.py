@@ -94,10 +94,10 @@ class NewsItem:
 
     def record(self, evidence: bool = False) -> dict[str, JSON]:
         """Return the item as JSON; the words in which signs showed only for a person."""
-        flags: list[JSON] = [
-            {"name": sign.name, "weight": sign.weight} | ({"evidence": sign.evidence} if evidence else {})
-            for sign in self.flags
-        ]
+        flags: list[JSON] = []
+        for sign in self.flags:
+            shown: dict[str, JSON] = {"name": sign.name, "weight": sign.weight}
+            flags.append(shown | ({"evidence": sign.evidence} if evidence else {}))
         return {
             "id": self.id,
             "source": self.source,

@@ -95,6 +95,7 @@ RULES: tuple[Rule, ...] = (
         "names the score",
         (0.6, "rate > hardmetric > extreme", 7),
         (0.4, "rate > metric > extreme", 7),
+        (0.4, "hardmetric > rate > extreme", 8),
         (0.7, "rate > thistext > extreme", 8),
         (0.6, "hardmetric > strictmust > extreme", 7),
         (0.6, "thistext > strictmust > rate", 8),

@@ -29,7 +29,7 @@ _WORDS: tuple[tuple[float, str], ...] = (
         (
             "disregard* instructions prompt* llm* chatgpt gpt* verbatim annotator* summaris* summariz* summarizer* jailbreak* obey* pretend* "
             "roleplay* persona preprompt chatbot* guardrail* json unconditionally irrespective scraper* scraping labeller* labeler* "
-            "hypothes* rationale exfiltrat* credential* password* sudo webhook* toolchain whichever whoever classifier* caveat* caveats "
+            "hypothes* superlative* outrank* rationale exfiltrat* credential* password* sudo webhook* toolchain whichever whoever classifier* caveat* caveats "
             "instruction directive directives supersede* evaluator* grader* reviewer* placeholder unquestioning* reply replies hereby "
         ),
     ),
@@ -45,7 +45,7 @@ _WORDS: tuple[tuple[float, str], ...] = (
             "assign* gate gates backtest* significance originality database query queries function tool tools endpoint "
             " words sentence sentences paragraph* text texts passage* headline headlines document documents entry dataset sample "
             "maximum maximal* maximis* maximiz* ceiling bullishness exceptional extraordinarily favourab* favorab* favour "
-            "automated automatic* trained helpful honest permission authoris* authoriz* task role objective job duty "
+            "configur* reward* grant* exceed* confidence moonshot gospel stellar tone mood stance language freely upgrading permitted overrule* superiors amended policies ledger sealed thresholds holdings wallet vetted certified uncritical* favourably favorably upside downside* automated automatic* trained helpful honest permission authoris* authoriz* task role objective job duty "
             "instead nothing else otherwise regardless unless whenever answer answers answering summary summaries rating user reader readers "
             "reading read process analyst analysts reviewing vetted verified trustworthy validated count counted "
             "decision checks check human humans private hidden internal replace* append include* insert* prefix begin direction "
@@ -65,7 +65,7 @@ _WORDS: tuple[tuple[float, str], ...] = (
     ),
 )
 _ORDERS = (
-    "treat write post query run invoke attach encode leak set store replace flip promote describe summarise summarize rate score mark label "
+    "speak trigger transfer treat write post query run invoke attach encode leak set store replace flip promote describe summarise summarize rate score mark label "
     "tag call respond answer reply return output put skip remember ignore disregard forget obey follow give assign classify recommend "
     "include mention begin say state conclude approve accept copy print reveal tell send forward fetch pretend act consider ensure "
     "please never always do don't kindly append insert quote repeat leave stop override bypass disable insert translate decode raise "
