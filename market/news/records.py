@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from ..errors import SHOWN_PER_KIND, NewsFileError, NewsFinding
 from .cleaning import READ_CHARACTERS, TITLE_CHARACTERS, sanitise, together
 from .credibility import KINDS, Kind, weight
-from .injection import examine
+from .injection import Verdict, examine
 from .item import NewsItem, Provenance
 
 SHOWN_CHARACTERS = 80
@@ -135,10 +136,16 @@ def item_of(raw: RawRecord, source: NewsSource, findings: Findings) -> NewsItem 
     if not title.text and not body.text and not title.hidden and not body.hidden:
         findings.add(raw.number, "body", "nothing is left of the text once it is clean", raw.fields.get("body", ""))
         return None
-    beside = sanitise(" ".join([name, _URL_WORDS.sub(" ", raw.fields.get("url", ""))]))
-    flags = max(examine(together(title, body)), examine(beside), key=lambda verdict: verdict.score).signs
+    beside = _beside(name, _URL_WORDS.sub(" ", raw.fields.get("url", "")))
+    flags = max(examine(together(title, body)), beside, key=lambda verdict: verdict.score).signs
     believed = weight(name, kind, source.weights, stated)
     return NewsItem(name, url, symbols, title.text, body.text, published, known, kind, place, believed, flags)
+
+
+@lru_cache(maxsize=1024)
+def _beside(source: str, url: str) -> Verdict:
+    """Judge what stands beside a text: the names of the source and of the place."""
+    return examine(sanitise(f"{source} {url}"))
 
 
 def _instant(raw: RawRecord, name: str, findings: Findings) -> datetime | None:

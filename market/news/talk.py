@@ -61,7 +61,7 @@ _WORDS: tuple[tuple[float, str], ...] = (
     ),
     (
         0.1,
-        "from these our us we all just next time strong top best highest 1 buy note hey hello full real would could need report news ",
+        "from these our us we next time strong top best highest 1 buy note hey hello full real would could need report news ",
     ),
 )
 _ORDERS = (
