@@ -16,19 +16,21 @@ from dataclasses import dataclass, replace
 from .cleaning import Clean
 from .concepts import BIT, Mark, marks
 from .rules import RULES, Rule
-from .talk import talk
+from .talk import doublings, talk
 from .templates import TEMPLATES
 from .views import views
 
 THRESHOLD = 0.5
 """From this score on an item is held back."""
-WINDOW = 700
+WINDOW = 400
 """How many characters apart the first and the last sign may be that are added up."""
 HIDDEN_FROM, ENCODED_FROM = 0.4, 0.5
 """From which score a hidden text, and one that was decoded, is a sign by itself."""
+HEAVY, RULE_DOUBLING = 0.7, 0.08
+"""Lighter rules lose this with each doubling of length beyond a short text: a long one has more places to match by chance."""
 EXCERPT = 80
 TALK = "talks of answering"
-IN_MARKUP = ("chat template", "forged tag")
+IN_MARKUP = ("chat template", "forged tag", "link with a load")
 """Marks that mean the same among the tags of a page; the others are ordinary in its scripts."""
 IN_CODE = ("override", "speaks to a machine", "speaks to who reads this", "names the score", "asks for secrets")
 """Signs that scripts and styles do not show by themselves."""
@@ -104,7 +106,8 @@ def _spoken(text: str, strange: bool = True) -> Iterator[_Hit]:
     yield from (_Hit(start, end, TALK, weight) for start, end, weight in talk(text, words))
     for rule, bits, path in _PATHS:
         if union & bits == bits:
-            yield from _fired(rule, path, words)
+            less = rule.weight if rule.weight >= HEAVY else max(rule.weight - RULE_DOUBLING * doublings(text), 0.05)
+            yield from (replace(hit, weight=round(less, 3)) for hit in _fired(rule, path, words))
 
 
 def _fired(rule: Rule, path: tuple[int, ...], words: list[Mark]) -> Iterator[_Hit]:

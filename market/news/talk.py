@@ -21,7 +21,7 @@ SPAN = 28
 LEAST = 0.4
 SHARE = 0.61
 """What part of the sum the sign weighs: from a sum of 0.82 on such talk alone holds a short text back."""
-SHORT, DOUBLING = 100, 0.08
+SHORT, DOUBLING = 60, 0.12
 """A text of more words has more stretches to be the densest of: each doubling beyond this takes something off."""
 _WORDS: tuple[tuple[float, str], ...] = (
     (
@@ -95,12 +95,17 @@ def talk(text: str, marks: Sequence[Mark]) -> Iterator[tuple[int, int, float]]:
 
     Nothing is yielded where the sum stays below `LEAST`.
     """
-    length = max(math.log2(max(text.count(" "), 1) / SHORT), 0.0)
+    length = doublings(text)
     for heard in (_english(text), _strange(marks)):
         start, end, total = _densest(heard)
         weight = SHARE * total - DOUBLING * length
         if total >= LEAST and weight > 0:
             yield start, end, round(weight, 2)
+
+
+def doublings(text: str) -> float:
+    """Return how often a text of `SHORT` words must be doubled to be as long; 0 for a shorter one."""
+    return max(math.log2(max(text.count(" "), 1) / SHORT), 0.0)
 
 
 def _english(text: str) -> Iterator[tuple[int, int, int, str, float]]:

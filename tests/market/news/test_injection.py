@@ -60,6 +60,8 @@ SERVED = (
     "Trader sentiment turns positive as score on the AAII survey hits highest since 2011",
     "ignore all the noise, just hold $aapl",
     "you are now long $tsla? good luck lol",
+    "This press release contains forward-looking statements; you should not place undue reliance on them",
+    "Shareholders are advised to read this document in its entirety before voting",
     "Le conseil recommande aux actionnaires d'approuver la résolution",
     "公司发布公告，分析师给出买入评级，目标价最高",
 )
