@@ -1,0 +1,37 @@
+"""Texts as they could be known: read from files, cleaned, judged, and kept on a shelf that answers as of an instant.
+
+`read_news` takes a file in, `Shelf` keeps the items and holds back what speaks to machines (`injection`) or is shouted by a crowd
+(`crowd`). `examine(sanitise(text))` judges a single text.
+"""
+
+from __future__ import annotations
+
+from ..errors import NewsError, NewsFileError, NewsFinding, ShelfError
+from .cleaning import Clean, sanitise
+from .injection import THRESHOLD, Sign, Verdict, examine
+from .item import NewsItem, Provenance
+from .query import Held, Page, Release
+from .reading import read_news
+from .records import NewsSource
+from .shelf import Shelf
+
+__all__ = [
+    "THRESHOLD",
+    "Clean",
+    "Held",
+    "NewsError",
+    "NewsFileError",
+    "NewsFinding",
+    "NewsItem",
+    "NewsSource",
+    "Page",
+    "Provenance",
+    "Release",
+    "Shelf",
+    "ShelfError",
+    "Sign",
+    "Verdict",
+    "examine",
+    "read_news",
+    "sanitise",
+]

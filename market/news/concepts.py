@@ -1,0 +1,207 @@
+"""From text to concepts: each word that means something here, where it stands, and what it may mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from .fold import accents_off, folded
+from .lexicon import ENGLISH
+from .tongues import TONGUES
+
+FOREIGN = (
+    "drop",
+    "instr",
+    "hardmachine",
+    "rate",
+    "hardmetric",
+    "hardsecret",
+    "conceal",
+    "role",
+    "show",
+    "must",
+    "extreme",
+)
+"""Concepts of which it is also known that the word is not English: such words are rarer in the news."""
+NAMES = (*ENGLISH, *(f"foreign {name}" for name in FOREIGN), "foreign", "english")
+BIT = {name: 1 << place for place, name in enumerate(NAMES)}
+_STRANGE = sum(BIT[name] for name in NAMES if name.startswith("foreign"))
+_RUN = "\u0600-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_TOKEN = re.compile(
+    rf"[{_RUN}][{_RUN} ]*|(?<![\d.])[+-]?\.?\d+(?:[.,/]\d+)*%?(?![^\W\d_])|[^\W_{_RUN}]+(?:['_-][^\W_{_RUN}]+)*"
+)
+_PIECES = re.compile(r"[^\W_]+")
+_SCRAMBLE_FROM = 6
+_LONGEST_PREFIX = 24
+_GLUED_FROM = 18
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A word that means something: its place in the count of words, its concepts as bits, and where it begins and ends."""
+
+    word: int
+    bits: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Lexicon:
+    exact: dict[str, int]
+    prefixes: dict[str, int]
+    phrases: dict[str, list[tuple[tuple[str, ...], int]]]
+    runs: dict[str, list[tuple[str, int]]]
+    scrambled: dict[str, int]
+
+
+def marks(text: str) -> list[Mark]:
+    """Return the words of a text that mean something, in order."""
+    lexicon = _lexicon()
+    words = list(_words(text))
+    found = []
+    for place, (word, start, end) in enumerate(words):
+        bits = _bits(word)
+        for rest, more in lexicon.phrases.get(word, ()):
+            following = words[place + 1 : place + 1 + len(rest)]
+            if len(following) == len(rest) and all(
+                _fits(each[0], want) for each, want in zip(following, rest, strict=True)
+            ):
+                bits |= more
+        if bits:
+            found.append(Mark(place, bits, start, end))
+    return found
+
+
+def segmented(run: str) -> str:
+    """Return a run of letters without spaces as the known words that it is made of (`ignoreallprevious`)."""
+    return " ".join(match[0] for match in _known_words().finditer(run.lower()))
+
+
+def _words(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each word in lower case and where it stands; a run of a script without spaces as the terms in it."""
+    for match in _TOKEN.finditer(text.lower()):
+        word, start = match[0], match.start()
+        if word[0] >= "\u0600" and re.match(f"[{_RUN}]", word):
+            yield from _terms(word, start)
+        elif _bits(word) or not any(mark in word for mark in "-_"):
+            yield word, start, match.end()
+        else:
+            yield from ((piece[0], start + piece.start(), start + piece.end()) for piece in _PIECES.finditer(word))
+
+
+def _terms(run: str, start: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the known terms of a run, the longest at each place."""
+    table, place = _lexicon().runs, 0
+    plain = accents_off(run)
+    run = plain if len(plain) == len(run) else run
+    while place < len(run):
+        for term, _ in table.get(run[place], ()):
+            if run.startswith(term, place):
+                yield term, start + place, start + place + len(term)
+                place += len(term)
+                break
+        else:
+            place += 1
+
+
+@lru_cache(maxsize=1 << 16)
+def _bits(word: str) -> int:
+    """Return what a word may mean: as it is, without accents, with its look-alike letters read as Latin."""
+    if len(word) > 80:
+        return 0
+    bits = 0
+    for spelling in {word, accents_off(word), folded(word)}:
+        bits |= _looked_up(spelling)
+    if bits & BIT["english"]:
+        bits &= ~_STRANGE  # a word that is English too tells nothing about the language
+    return bits or _lexicon().scrambled.get(_shuffled(word), 0)
+
+
+def _looked_up(word: str) -> int:
+    """Return what one spelling may mean."""
+    lexicon = _lexicon()
+    bits = lexicon.exact.get(word, 0)
+    for size in range(2, min(len(word), _LONGEST_PREFIX) + 1):
+        bits |= lexicon.prefixes.get(word[:size], 0)
+    return bits
+
+
+def _shuffled(word: str) -> str:
+    """Return a spelling that does not change when the letters inside a long word change places."""
+    if len(word) < _SCRAMBLE_FROM or not word.isalpha():
+        return ""
+    return word[0] + "".join(sorted(word[1:-1])) + word[-1]
+
+
+def _fits(word: str, want: str) -> bool:
+    """Tell whether a word is what a phrase wants there."""
+    plain = accents_off(word)
+    return plain.startswith(want[:-1]) if want.endswith("*") else plain == want
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    """Compile the words once."""
+    made = _Lexicon({}, {}, {}, {}, {})
+    for concept, entries in ENGLISH.items():
+        for entry in _entries(entries):
+            _enter(made, entry, BIT[concept] | BIT["english"])
+    for language in TONGUES.values():
+        for concept, listed in language.items():
+            for entry in _entries(listed):
+                strange = BIT["foreign"] | (BIT[f"foreign {concept}"] if concept in FOREIGN else 0)
+                _enter(made, entry, BIT[concept] | strange)
+    for word in _SHUFFLED:
+        made.scrambled[_shuffled(word)] = made.exact.get(word, 0) | _prefix_bits(made, word)
+    for terms in made.runs.values():
+        terms.sort(key=lambda each: -len(each[0]))
+    return made
+
+
+def _entries(listed: str) -> list[str]:
+    """Return the entries of a line, without accents."""
+    return [accents_off(entry.strip()) for entry in listed.split(",") if entry.strip()]
+
+
+def _enter(made: _Lexicon, entry: str, bits: int) -> None:
+    """Put one entry where it will be looked for."""
+    if re.match(f"[{_RUN}]", entry):
+        held = made.runs.setdefault(entry[0], [])
+        held[:] = [each for each in held if each[0] != entry] + [(entry, bits)]
+        made.exact[entry] = made.exact.get(entry, 0) | bits
+        return
+    first, *rest = [piece.strip(".") or piece for piece in entry.split()]
+    if rest:
+        made.phrases.setdefault(first, []).append((tuple(rest), bits))
+    elif first.endswith("*"):
+        made.prefixes[first[:-1]] = made.prefixes.get(first[:-1], 0) | bits
+    else:
+        made.exact[first] = made.exact.get(first, 0) | bits
+
+
+def _prefix_bits(made: _Lexicon, word: str) -> int:
+    """Return what the beginnings of a word mean."""
+    bits = 0
+    for size in range(2, len(word) + 1):
+        bits |= made.prefixes.get(word[:size], 0)
+    return bits
+
+
+_SHUFFLED = (
+    "ignore", "ignoring", "disregard", "previous", "instruction", "instructions", "prompt", "system", "assistant", "override",
+    "reveal", "password", "sentiment", "bullish", "positive", "maximum", "following", "guidelines", "approve", "directive",
+    "directives", "instead", "output", "respond", "rating", "credentials", "hypothesis", "factor", "language", "summary",
+)  # fmt: skip
+"""Words that are known even with their inner letters in another order."""
+
+
+@cache
+def _known_words() -> re.Pattern[str]:
+    """Return the pattern of the words to look for where the spaces were left out, long ones first."""
+    words = {word for word in _lexicon().exact if word.isascii() and word.isalpha() and len(word) > 2} | set(_SHUFFLED)
+    words |= {word for word in _lexicon().prefixes if word.isascii() and word.isalpha() and len(word) > 4}
+    words |= {"all", "you", "your", "the", "this", "now", "and", "tool", "call"}
+    return re.compile("|".join(sorted(words, key=lambda word: (-len(word), word))))

@@ -1,0 +1,113 @@
+"""Instants in UTC, as files write them: ISO 8601, the dates of mail and feeds, and the stamps of EDGAR."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+ZONED = "an instant with its zone, such as 2015-01-30T21:30:00Z"
+PLAIN = "an instant, such as 2015-01-30T21:30:00Z; without a zone it is UTC"
+_ISO = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,9})?)?\s{0,3}(Z|z|UTC|GMT|[-+]\d{2}:?\d{2})?)?"
+)
+_STAMP = re.compile(r"\d{14}")
+_SUNDAY = 6
+
+
+def spelled(instant: datetime) -> str:
+    """Return an instant in the one spelling that is stored and compared: UTC, microseconds, Z."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def read_spelled(text: str) -> datetime:
+    """Return the instant of a stored spelling."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+
+
+def from_iso(text: str, zoned: bool) -> datetime:
+    """Return the instant that ISO 8601 text names.
+
+    Parameters
+    ----------
+    text : str
+        A date with a time; a date alone is refused, because nobody knows from which hour on it held.
+    zoned : bool
+        Whether the zone must be written; otherwise a time without one is UTC.
+
+    Raises
+    ------
+    ValueError
+        If it is not such an instant, or none of the calendar.
+    """
+    match = _ISO.fullmatch(text.strip())
+    if match is None or match[2] is None:
+        raise ValueError("it is not an instant")
+    day, minute, second, fraction, zone = match.groups()
+    if zone is None and zoned:
+        raise ValueError("its zone is missing")
+    offset = "+00:00" if zone is None or zone in ("Z", "z", "UTC", "GMT") else zone
+    return datetime.fromisoformat(f"{day}T{minute}:{second or '00'}{(fraction or '')[:7]}{offset}").astimezone(UTC)
+
+
+def from_mail(text: str) -> datetime:
+    """Return the instant that a date of mail or of a feed names; a zone of -0000 is taken for UTC.
+
+    Raises
+    ------
+    ValueError
+        If it is not such a date.
+    """
+    found = parsedate_to_datetime(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def from_feed(text: str) -> datetime:
+    """Return the instant of either spelling that feeds use.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    return from_iso(text, zoned=True) if _ISO.match(text.strip()) else from_mail(text)
+
+
+def from_edgar(stamp: str) -> datetime:
+    """Return the instant of an acceptance stamp, fourteen digits in the time of New York.
+
+    The hour that an autumn night has twice is taken as the second, so that nothing is known too early.
+
+    Raises
+    ------
+    ValueError
+        If it is no such stamp.
+    """
+    if not _STAMP.fullmatch(stamp.strip()):
+        raise ValueError("it is not fourteen digits")
+    return from_new_york(datetime.strptime(stamp.strip(), "%Y%m%d%H%M%S"))
+
+
+def from_new_york(local: datetime) -> datetime:
+    """Return the instant of a time without zone that was read from a clock in New York (rules since 1987)."""
+    return (local + timedelta(hours=4 if _summer(local) else 5)).replace(tzinfo=UTC)
+
+
+def _summer(local: datetime) -> bool:
+    """Tell whether New York has daylight saving time; in the doubled hour it has not."""
+    year = local.year
+    if year >= 2007:
+        begin, end = _sunday(year, 3, 2), _sunday(year, 11, 1)
+    else:
+        begin = _sunday(year, 4, 1)
+        end = next(
+            day for day in (date(year, 10, 31) - timedelta(days=back) for back in range(7)) if day.weekday() == _SUNDAY
+        )
+    first, last = (datetime(day.year, day.month, day.day, hour) for day, hour in ((begin, 2), (end, 1)))
+    return first <= local < last
+
+
+def _sunday(year: int, month: int, which: int) -> date:
+    """Return the first or second Sunday of a month."""
+    first = date(year, month, 1)
+    return first + timedelta(days=(_SUNDAY - first.weekday()) % 7 + 7 * (which - 1))

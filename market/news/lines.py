@@ -1,0 +1,105 @@
+"""JSON lines: one object a line."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .instants import ZONED, from_iso
+from .records import Findings, RawRecord
+
+OTHER_NAMES = {
+    "text": "body", "content": "body", "summary": "body", "headline": "title", "time": "published", "date": "published",
+    "datetime": "published", "timestamp": "published", "time_utc": "published", "published_at": "published", "symbol": "symbols", "ticker": "symbols",
+    "tickers": "symbols", "link": "url", "ingested": "known", "known_at": "known", "publisher": "source", "author": "source",
+}  # fmt: skip
+"""Other names of fields, which files use as often."""
+FIELDS = ("source", "url", "symbols", "title", "body", "published", "known", "kind", "credibility")
+
+
+def read_lines(body: bytes, findings: Findings) -> list[RawRecord]:
+    """Return the records of a file; lines that are no such object are noted."""
+    found = []
+    for number, line in enumerate(body.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+        if line.strip():
+            fields = _object(number, line, findings)
+            if fields is not None:
+                found.append(RawRecord(number, _known_fields(number, fields, findings), line, _instant, ZONED))
+    if not found and not findings.findings:
+        findings.add(0, "", "there is no record in it")
+    return found
+
+
+def _instant(text: str) -> Any:
+    """Return the instant of a field; its zone must be written."""
+    return from_iso(text, zoned=True)
+
+
+def _object(number: int, line: bytes, findings: Findings) -> Mapping[str, object] | None:
+    """Return the object of a line, or None where there is none, which is noted."""
+    try:
+        said = json.loads(line, parse_constant=_no_constant, object_pairs_hook=_once)
+    except UnicodeDecodeError:
+        findings.add(number, "", "the line is not UTF-8")
+    except RecursionError:
+        findings.add(number, "", "the line is nested too deeply")
+    except ValueError as problem:
+        findings.add(number, "", "the line is not JSON", str(problem))
+    else:
+        if isinstance(said, dict):
+            return said
+        findings.add(
+            number, "", "the line is not an object", type(said).__name__, '{"published": ..., "title": ..., ...}'
+        )
+    return None
+
+
+def _known_fields(number: int, said: Mapping[str, object], findings: Findings) -> dict[str, str]:
+    """Return the fields that are read, as text; a field that was probably misspelt is noted, any other is left alone."""
+    fields: dict[str, str] = {}
+    for key, value in said.items():
+        name = OTHER_NAMES.get(key.lower(), key.lower())
+        if name not in FIELDS:
+            meant = difflib.get_close_matches(key.lower(), [*FIELDS, *OTHER_NAMES], n=1, cutoff=0.8)
+            if meant:
+                findings.add(
+                    number,
+                    key,
+                    "this name is not known",
+                    allowed=", ".join(FIELDS),
+                    hint=f"Rename it to {meant[0]!r} if that is it.",
+                )
+            continue
+        if name in fields:
+            findings.add(number, key, f"{name} is there twice, under two names")
+        fields[name] = _text(number, name, value, findings)
+    return fields
+
+
+def _text(number: int, name: str, value: object, findings: Findings) -> str:
+    """Return a value as text."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if name == "symbols" and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
+    if name == "credibility" and isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    findings.add(number, name, "it is not text", f"{type(value).__name__} {value!r}", "text, or a list of symbols")
+    return ""
+
+
+def _no_constant(name: str) -> None:
+    """Refuse NaN and infinities, which are no JSON."""
+    raise ValueError(f"{name} is no JSON")
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object whose keys differ."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a name is there twice")
+    return made

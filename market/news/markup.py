@@ -1,0 +1,201 @@
+"""HTML to text in one pass: what a person would see, and apart from it what the markup hides.
+
+The parser of the standard library is not used: on broken markup some of its releases take time in the square of the length.
+A tag ends at the first `>`; so what stands in an attribute that holds one is seen, and read, as text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+LONGEST_TAG = 4000
+_OPENING = re.compile(r"<(?:!--|[a-zA-Z/!?])")
+_NAME = re.compile(r"/?([a-zA-Z][a-zA-Z0-9:._-]*)")
+_ATTRIBUTE = re.compile(
+    r"([a-zA-Z_:][\w:.-]{0,60})\s{0,10}=\s{0,10}(\"[^\"]*\"?|'[^']*'?|[^\s\"'>]+)|([a-zA-Z][\w:-]{0,60})"
+)
+_BLOCKS = frozenset(
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "br",
+        "center",
+        "dd",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "main",
+        "nav",
+        "ol",
+        "option",
+        "p",
+        "page",
+        "pre",
+        "section",
+        "select",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "title",
+        "tr",
+        "ul",
+    ]
+)
+_VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
+)
+_UNSEEN = frozenset(
+    ["script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "datalist", "ix:header"]
+)
+_CODE = frozenset(("script", "style"))
+_SPOKEN = frozenset(
+    [
+        "alt",
+        "title",
+        "content",
+        "value",
+        "placeholder",
+        "summary",
+        "label",
+        "aria-label",
+        "aria-description",
+        "description",
+        "prompt",
+    ]
+)
+_CONCEALING = re.compile(
+    r"display:none|visibility:(?:hidden|collapse)|font-size:0*(?:\.\d+)?(?:[01](?:\.\d+)?)?(?:px|pt|em|rem|%)?(?:;|$|!)|"
+    r"opacity:0*\.?0*\d?(?:;|$|!)|color:(?:#fff(?:fff)?|white|transparent|rgba?\(255,255,255|rgba\([\d,.]*,0\))|"
+    r"(?:left|top|right|text-indent|margin-left|margin-top):-\d{3,}|(?:max-)?(?:width|height):0(?:px)?(?:;|$|!)|clip:rect\(|"
+    r"clip-path:inset\((?:50|100)%|transform:scale\(0|mso-hide:all|line-height:0(?:;|$|!|px)"
+)
+_CONCEALING_CLASS = re.compile(
+    r"(?:^|[\s_-])(?:hidden|invisible|sr-only|visually-hidden|screen-reader\S*|d-none|offscreen|hide)(?:$|[\s_-])"
+)
+
+
+@dataclass
+class Seen:
+    """Collects the text that is seen, the text that is not, scripts and styles, and how many tags there were."""
+
+    shown: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
+    tags: int = 0
+    inside: str = ""
+    depth: int = 0
+
+    def text(self, piece: str) -> None:
+        """Take a piece of text where the page stands now."""
+        (self.code if self.inside in _CODE else self.hidden if self.inside else self.shown).append(piece)
+
+    def tag(self, body: str) -> None:
+        """Take a tag, without its angle brackets."""
+        match = _NAME.match(body)
+        if match is None:
+            self.hidden.append(f" {body.strip('!?-')} ")
+            return
+        self.tags += 1
+        name = match[1].lower()
+        if not body.startswith("/"):
+            self._opened(name, body[match.end() :])
+        elif name == self.inside:
+            self.depth -= 1
+            self.inside = self.inside if self.depth else ""
+        if name in _BLOCKS:
+            self.text("\n")
+        elif self.inside:
+            self.text(" ")
+
+    def _opened(self, name: str, rest: str) -> None:
+        """Enter an element, and note what its attributes say."""
+        attributes = [(key or lone, value.strip("\"'")) for key, value, lone in _ATTRIBUTE.findall(rest)]
+        self.hidden += [
+            f" {value} "
+            for key, value in attributes
+            if key.lower() in _SPOKEN or (key.lower().startswith("data-") and " " in value)
+        ]
+        if self.inside:
+            if name == self.inside == "p":
+                self.inside = "p" if _conceals(name, attributes) else ""  # one paragraph ends where the next begins
+            elif name == self.inside:
+                self.depth += 1
+        elif name not in _VOID and not rest.endswith("/") and _conceals(name, attributes):
+            self.inside, self.depth = name, 1
+
+
+def stripped(text: str) -> Seen:
+    """Return what the markup shows and what it hides; a text without a tag is shown as it is."""
+    seen, place = Seen(), 0
+    close: int | None = -1
+    while (match := _OPENING.search(text, place)) is not None:
+        start = match.start()
+        seen.text(text[place:start])
+        if match[0] == "<!--":
+            place = _comment(text, start, seen)
+            continue
+        if close is not None and close < start:
+            close = _found(text, ">", start)
+        if close is None:
+            seen.text(text[start:])
+            return seen
+        inner = text[start + 1 : min(close, start + LONGEST_TAG)]
+        if close - start > LONGEST_TAG or "<" in inner:
+            seen.text("<")
+            place = start + 1
+        else:
+            seen.tag(inner)
+            place = close + 1
+    seen.text(text[place:])
+    return seen
+
+
+def _comment(text: str, start: int, seen: Seen) -> int:
+    """Note a comment and return where it ends: at the end of the text if it is never closed."""
+    end = text.find("-->", start + 4)
+    seen.hidden.append(f" {text[start + 4 : end if end >= 0 else len(text)]} ")
+    return end + 3 if end >= 0 else len(text)
+
+
+def _found(text: str, what: str, start: int) -> int | None:
+    """Return the next place of a mark, or None."""
+    place = text.find(what, start)
+    return place if place >= 0 else None
+
+
+def _conceals(name: str, attributes: list[tuple[str, str]]) -> bool:
+    """Tell whether an element is not shown to a person."""
+    if name in _UNSEEN:
+        return True
+    for key, value in attributes:
+        low, key = value.lower(), key.lower()
+        if key == "hidden" or (key == "aria-hidden" and low == "true") or (key == "type" and low == "hidden"):
+            return True
+        if key == "style" and _CONCEALING.search(re.sub(r"\s+", "", low)):
+            return True
+        if (key == "class" and _CONCEALING_CLASS.search(low)) or (
+            key == "color" and low in ("#fff", "#ffffff", "white")
+        ):
+            return True
+        if key == "size" and low in ("0", "0px", "-7"):
+            return True
+    return False

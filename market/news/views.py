@@ -1,0 +1,206 @@
+# ruff: noqa: RUF001 - look-alike letters are what this is about
+"""The ways in which a text may hide another: each is undone, and what comes out is read as well.
+
+Every view costs time in proportion to the text; a view of a view (base64 within base64) is taken twice at most.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import html
+import re
+import urllib.parse
+from collections.abc import Iterator
+
+from .concepts import segmented
+from .fold import gathered, unleeted
+
+DEEPEST = 2
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_BROKEN_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{6,}+(?:\s{1,3}[A-Za-z0-9+/_=-]{6,}+){2,}")
+_BASE32 = re.compile(r"\b[A-Z2-7]{24,}={0,6}")
+_HEX = re.compile(r"(?:(?:0x|\\x|%)?[0-9A-Fa-f]{2}[\s:,;-]?){8,}")
+_BITS = re.compile(r"(?:[01]{7,8}[\s,]*){6,}")
+_CODES = re.compile(r"(?<!\d)(?:&?#?\d{2,3}[\s,;-]{1,4}){8,}\d{2,3}(?!\d)")
+_ESCAPES = re.compile(r"(?:\\u\{?([0-9a-fA-F]{4,6})\}?)")
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}|(?<=\w)\+(?=\w)")
+_LEETED = re.compile(
+    r"(?<![^\W_])[A-Za-z@$!|+]{0,20}[A-Za-z][0134578@$!|+]{1,4}[A-Za-z][A-Za-z0-9@$!|+]*+|(?<![^\W_])[0134578@$!|+]{1,2}[A-Za-z]+[0134578@$!|+][A-Za-z]*"
+)
+_GLUED = re.compile(r"[A-Za-z]{18,}")
+_MORSE = re.compile(r"(?:[.\-·−–_]{1,5}[ /|]{1,4}){10,}[.\-·−–_]{1,5}")
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SPLIT = re.compile(r"(?<=[a-z])[-*_.|~^\u00ad](?=[a-z])", re.IGNORECASE)
+_BROKEN = re.compile(r"(?:[a-z]{1,4}[-*_.|~^]){2,}[a-z]{1,4}", re.IGNORECASE)
+_LETTERS = re.compile(r"[A-Za-z]{3}")
+_MORSE_LETTERS = dict(
+    zip(
+        [
+            ".-",
+            "-...",
+            "-.-.",
+            "-..",
+            ".",
+            "..-.",
+            "--.",
+            "....",
+            "..",
+            ".---",
+            "-.-",
+            ".-..",
+            "--",
+            "-.",
+            "---",
+            ".--.",
+            "--.-",
+            ".-.",
+            "...",
+            "-",
+            "..-",
+            "...-",
+            ".--",
+            "-..-",
+            "-.--",
+            "--..",
+        ],
+        "abcdefghijklmnopqrstuvwxyz",
+        strict=True,
+    )
+)
+
+
+def views(text: str, deep: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield each other way to read a text: what was undone, and the text that comes out."""
+    yield from _spellings(text)
+    for name, hidden in _payloads(text):
+        yield name, hidden
+        if deep + 1 < DEEPEST:
+            yield from ((f"{name}, {inner}", again) for inner, again in views(hidden, deep + 1))
+
+
+def _spellings(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the readings of a text whose letters were changed, turned round or pulled apart."""
+    if _LETTERS.search(text):
+        yield "rot13", codecs.encode(text, "rot13")
+        yield "reversed", text[::-1]
+        if not text.isascii() or " " in text:
+            yield "reversed words", " ".join(word[::-1] for word in text.split())
+    if len(_LEETED.findall(text)) > 1:
+        for reading in unleeted(text):
+            yield "leetspeak", reading
+    letters = gathered(text)
+    if letters:
+        joined = "".join(letters)
+        yield "scattered letters", " ".join([*letters, segmented(joined), segmented(joined[::-1])])
+    if _BROKEN.search(text):
+        yield "broken words", _SPLIT.sub("", text)
+    glued = _GLUED.findall(text)
+    if glued:
+        yield "glued words", " ".join(segmented(run) for run in glued)
+    initials = _initials(text)
+    if initials:
+        yield "first letters", initials
+
+
+def _initials(text: str) -> str:
+    """Return the words that the first letters of the lines spell, where there are many lines."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return segmented("".join(line[0] for line in lines)) if len(lines) > 11 else ""
+
+
+def _payloads(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what encoded stretches of a text say."""
+    for name, decoded in (
+        ("base64", _each(_BASE64, text, _from_base64)),
+        ("base64", _each(_BROKEN_BASE64, text, lambda run: _from_base64("".join(run.split())))),
+        ("base32", _each(_BASE32, text, _from_base32)),
+        ("hexadecimal", _each(_HEX, text, _from_hex)),
+        ("binary", _each(_BITS, text, _from_bits)),
+        ("character codes", _each(_CODES, text, _from_codes)),
+        ("Morse", _each(_MORSE, text, _from_morse)),
+    ):
+        if decoded:
+            yield name, decoded
+    if len(_ESCAPES.findall(text)) > 3:
+        yield "escapes", _ESCAPES.sub(lambda match: _character(int(match[1], 16)), text)
+    if len(_PERCENT.findall(text)) > 2:
+        yield "percent-encoding", urllib.parse.unquote_plus(text)
+    if "&#" in text or "&lt;" in text:
+        yield "entities", html.unescape(text)
+
+
+def _each(pattern: re.Pattern[str], text: str, decode: object) -> str:
+    """Return what all matches decode to, one after the other; those that are no text are left out."""
+    assert callable(decode)
+    return " ".join(said for match in pattern.finditer(text) if (said := decode(match[0])))
+
+
+def _from_base64(run: str) -> str:
+    """Return what a run says in base64, or nothing; a run may begin with other letters."""
+    body = run.rstrip("=").replace("-", "+").replace("_", "/")
+    body = body[: len(body) - 1] if len(body) % 4 == 1 else body
+    try:
+        return _readable(base64.b64decode(body + "=" * (-len(body) % 4)))
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _from_base32(run: str) -> str:
+    """Return what a run says in base32, or nothing."""
+    body = run.rstrip("=")
+    try:
+        return _readable(base64.b32decode(body + "=" * (-len(body) % 8)))
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _from_hex(run: str) -> str:
+    """Return what a run says in hexadecimal, or nothing."""
+    digits = re.sub(r"0x|\\x|[^0-9A-Fa-f]", "", run)
+    return _readable(bytes.fromhex(digits[: len(digits) // 2 * 2]))
+
+
+def _from_bits(run: str) -> str:
+    """Return what a run says in binary, or nothing."""
+    groups = run.replace(",", " ").split()
+    if len(groups) == 1:
+        groups = [run[place : place + 8] for place in range(0, len(run) - 7, 8)]
+    return _readable(bytes(int(group, 2) for group in groups if len(group) in (7, 8)))
+
+
+def _from_codes(run: str) -> str:
+    """Return what a list of character codes says, or nothing."""
+    codes = [int(code) for code in re.findall(r"\d+", run)]
+    return _readable(bytes(code for code in codes if code < 256))
+
+
+def _from_morse(run: str) -> str:
+    """Return what a run says in Morse code."""
+    plain = re.sub("[−–_]", "-", run).replace("·", ".")
+    words = re.split(r"\s*[/|]\s*|\s{2,}", plain)
+    return " ".join("".join(_MORSE_LETTERS.get(code, "") for code in word.split()) for word in words)
+
+
+def _readable(body: bytes) -> str:
+    """Return bytes as text if they are text: at least five characters, nine in ten of them printable."""
+    for coding in ("utf-8", "utf-16-le"):
+        try:
+            text = body.decode(coding)
+        except UnicodeDecodeError:
+            text = body.decode("latin-1") if coding == "utf-8" and _mostly_ascii(body) else ""
+        printable = sum(mark.isprintable() or mark in "\n\t " for mark in text)
+        if len(text) > 4 and printable >= 0.9 * len(text):
+            return text
+    return ""
+
+
+def _mostly_ascii(body: bytes) -> bool:
+    """Tell whether nearly all bytes are printable ASCII."""
+    return sum(32 <= byte < 127 for byte in body) >= 0.9 * max(len(body), 1)
+
+
+def _character(code: int) -> str:
+    """Return the character of a code, or a space."""
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
