@@ -38,7 +38,7 @@ from .factors import MarketSettings, warm_up
 from .ledger import AlphaloomError, Journal, Ledger, read_json, read_settings, write_json
 from .ledger.requests import stops
 from .market import Panel
-from .mcp_servers import SERVERS, open_sessions
+from .mcp_servers import own_sessions
 from .risk import Policy
 from .risk.trade import summary, trade
 from .router import Router
@@ -207,7 +207,7 @@ class Campaign:
         """Run the agents' graph over sessions on our own servers; return the state in which it ended, or rests."""
         ledger, run, settings = evaluator.ledger, evaluator.run, self.settings
         seen = Attendance(lambda: attention.seen(seen.doing))
-        async with open_sessions({name: build(evaluator) for name, build in SERVERS.items()}) as sessions:
+        async with own_sessions(evaluator, self.clock) as sessions:
             desk = Desk(
                 seen.asker(router), seen.tools(Toolset(sessions)), Journal(ledger, run), run, settings.seed,
                 settings.agents, settings.evidence.horizon_days, attention.event, attention.halted, attention.ended,

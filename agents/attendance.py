@@ -25,10 +25,9 @@ DONE = {
     "critique": "criticised formulas",
 }
 TOOLS = {
-    "recall": ("idea", "reads the record"),
+    "recall_attempts": ("idea", "reads the record"),
     "score_factor": ("eval", "scores {key} on search"),
     "submit_to_gate": ("eval", "puts factors before the gate"),
-    "submit_set": ("eval", "puts a set before the gate"),
 }
 """Which agent a tool's call is told of, and in which words."""
 

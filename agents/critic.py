@@ -9,7 +9,7 @@ from .marks import Mark, Work, finite
 from .protocols import Desk, Json
 from .schemas import Critique
 
-TOOLS = ("evaluation.budget", "evaluation.leaders", "evaluation.submit_to_gate", "evaluation.submit_set")
+TOOLS = ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit_to_gate")
 
 SHOWN = 3
 NUMBERS = ("rank_ic", "t", "icir", "turnover", "net_sharpe", "coverage")

@@ -44,7 +44,7 @@ class Purse:
 async def budget(desk: Desk, key: str) -> Json:
     """Return what is left to spend, as it stood when first asked under this key."""
     box = desk.tools.held_by("eval", TOOLS)
-    return await desk.once("budget", key, lambda: box.call("evaluation.budget", {}))
+    return await desk.once("budget", key, lambda: box.call("evaluation.get_budget", {}))
 
 
 def choose(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
@@ -85,8 +85,8 @@ async def submit(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
 async def submit_set(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
     """Return the gate's verdict on one set: equal weights, signs as search has them; one trial."""
     box = desk.tools.held_by("eval", TOOLS)
-    arguments = {"members": [mark.id for mark in chosen], "key": key}
-    return await desk.once("submission", key, lambda: box.call("evaluation.submit_set", arguments))
+    arguments = {"ids": [mark.id for mark in chosen], "key": key, "as_set": True}
+    return await desk.once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
 
 
 async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: Purse, key: str) -> list[Mark]:
@@ -123,7 +123,7 @@ async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: 
 async def _leading(desk: Desk, key: str) -> dict[str, int]:
     """Return the place of every factor that leads on search when this gate begins, by id."""
     box = desk.tools.held_by("eval", TOOLS)
-    told = await desk.once("leaders", key, lambda: box.call("evaluation.leaders", {}))
+    told = await desk.once("leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"}))
     return {str(leader["id"]): place for place, leader in enumerate(told["leaders"])}
 
 

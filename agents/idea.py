@@ -13,7 +13,7 @@ from .marks import branches
 from .protocols import Desk, Json
 from .schemas import Ideas
 
-TOOLS = ("factors.recall", "market.search_fields", "evaluation.unexplored")
+TOOLS = ("factors.recall_attempts", "market.search_fields", "evaluation.list_formulas")
 
 SHOWN = 30
 SHOWN_HYPOTHESES = 100
@@ -29,11 +29,14 @@ async def recall(desk: Desk, round_key: str) -> Json:
     box = desk.tools.held_by("idea", TOOLS)
 
     async def read() -> Json:
-        past = await box.call("factors.recall", {"limit": desk.config.recall_limit, "query": _query(desk, round_key)})
+        past = await box.call(
+            "factors.recall_attempts", {"limit": desk.config.recall_limit, "query": _query(desk, round_key)}
+        )
         known = await box.call("market.search_fields", {"query": ""})
         # The same at every round, and longer than all the rest.
         desk.journal.record(*LANGUAGE, {"operators": [_operator(each) for each in past.pop("operators", [])]})
-        new = await box.call("evaluation.unexplored", {"limit": wanted}) if (wanted := desk.config.unexplored) else {}
+        wanted = {"which": "unexplored", "limit": desk.config.unexplored}
+        new = await box.call("evaluation.list_formulas", wanted) if desk.config.unexplored else {}
         return {**past, **new, "described": known.get("fields", [])}
 
     return await desk.once("recall", round_key, read)

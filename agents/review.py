@@ -29,8 +29,13 @@ def waiting(desk: Desk, gate_key: str, turns: int) -> list[str]:
     """Return the ids of what one gate let pass and a person has to decide on, by id."""
     keys = [f"{gate_key}/set", *(f"{gate_key}/t{turn}" for turn in range(turns))]
     kept = [desk.journal.read("submission", key) or {} for key in keys]
-    told = [verdict for one in kept for verdict in (*one.get("verdicts", []), one.get("verdict") or {})]
+    told = [verdict for one in kept for verdict in (*one.get("verdicts", []), *_of_older(one))]
     return sorted({verdict["id"] for verdict in told if verdict.get("verdict") == AWAITING})
+
+
+def _of_older(kept: Json) -> list[Json]:
+    """Return the verdict on a set as runs kept it when sets had a tool of their own."""
+    return [kept["verdict"]] if kept.get("verdict") else []
 
 
 def decided(desk: Desk, factor_id: str) -> Json:

@@ -3,6 +3,7 @@
 AlphaloomError
 └── DeskError
     ├── ReportError        a run's results cannot be read, or the report cannot be written
+    ├── AddressTaken       servers cannot listen where they were asked to
     ├── FileExists         a file would have been overwritten
     ├── NoFormula          a command on formulas was given none, or a file that cannot be read as text
     ├── NoName             nobody stands for a person's act
@@ -18,6 +19,7 @@ from __future__ import annotations
 from ..ledger import AlphaloomError
 
 __all__ = [
+    "AddressTaken",
     "CapabilityMissing",
     "DeskError",
     "FileExists",
@@ -35,6 +37,13 @@ class DeskError(AlphaloomError):
     """Something that the desk was asked to do cannot be done."""
 
     code = "desk"
+
+
+class AddressTaken(DeskError):
+    """Servers cannot listen where they were asked to."""
+
+    code = "address"
+    exit_code = 1
 
 
 class ReportError(DeskError):

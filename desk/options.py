@@ -13,6 +13,7 @@ __all__ = [
     "AsOf",
     "By",
     "CampaignFile",
+    "Ceiling",
     "Dialect",
     "Executor",
     "Fields",
@@ -40,6 +41,14 @@ AsOf = Annotated[
         "--as-of",
         formats=["%Y-%m-%d"],
         help="The last day that may be known; a later row is an error. The panel's last by default.",
+    ),
+]
+Ceiling = Annotated[
+    datetime | None,
+    typer.Option(
+        "--as-of",
+        formats=["%Y-%m-%d"],
+        help="The last day that anybody may know: what came later is cut off, and prices are adjusted as then.",
     ),
 ]
 CampaignFile = Annotated[

@@ -1,4 +1,4 @@
-"""One factor scored by hand, and the agents' servers for any other client: the campaign's parts without a campaign."""
+"""One factor scored by hand: the campaign's parts without a campaign."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..ledger import Ledger, Run, digest, read_settings
 from .errors import GateRefused
 from .place import Place
 
-__all__ = ["score_factor", "serve"]
+__all__ = ["score_factor", "settings_at"]
 
 BY_HAND = "submitted by hand, with no hypothesis but its own direction on the search window"
 
@@ -109,11 +109,3 @@ def _gated(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> dict[str, 
     verdict = evaluator.submit([answer["id"]])[0]
     reasons = [reason.record() for reason in verdict.reasons]
     return {"verdict": verdict.word, "trial": verdict.trial, "reasons": reasons, "selection": verdict.selection}
-
-
-def serve(server: str, place: Place) -> None:
-    """Serve one of the agents' MCP servers over standard input and output until the client hangs up."""
-    from ..mcp_servers import build_server
-
-    with opened(f"serve-{server}", place, recorded=True) as evaluator:
-        build_server(server, evaluator).run("stdio")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .options import AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
+from .options import CampaignFile, Ceiling, PanelFile, SectorsFile, Workspace
 from .place import Place
 
 __all__ = ["app", "mcp"]
@@ -23,19 +25,109 @@ class Server(StrEnum):
     evaluation = "evaluation"
 
 
-@app.command(short_help="Serve an MCP server over stdio.")
+@app.command(short_help="Serve MCP servers over stdio or HTTP.")
 def mcp(
-    server: Annotated[Server, typer.Argument(help="Which of the agents' servers.")],
+    server: Annotated[Server | None, typer.Argument(help="Which one, over stdio; --all: every one, over HTTP.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Serve all of them, each at /NAME/mcp; needs --http.")
+    ] = False,
+    http: Annotated[
+        str | None, typer.Option("--http", metavar="HOST:PORT", help="Listen there; port 0: any that is free.")
+    ] = None,
+    auth: Annotated[
+        Path | None,
+        typer.Option("--auth", metavar="FILE", help="Bearer tokens, as `alphaloom token create` writes them."),
+    ] = None,
+    oauth: Annotated[
+        Path | None, typer.Option("--oauth", metavar="FILE", help="An OAuth server whose tokens are believed: YAML.")
+    ] = None,
+    as_of: Ceiling = None,
+    scopes: Annotated[
+        str | None,
+        typer.Option("--scopes", metavar="SCOPE,...", help="What a client on stdio may do; everything by default."),
+    ] = None,
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            "--hosts", metavar="NAME,...", help="Names it is reached under behind a proxy, e.g. mcp.desk.example."
+        ),
+    ] = None,
+    per_minute: Annotated[
+        int, typer.Option("--per-minute", min=1, max=1_000_000, help="Requests that one caller may make in a minute.")
+    ] = 600,
     campaign: CampaignFile = None,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
-    as_of: AsOf = None,
     workspace: Workspace = None,
 ) -> None:
-    """Serve one of the agents' MCP servers over standard input and output, until the client hangs up.
+    """Serve the rooms as MCP tools: one server over standard input and output, or all of them over HTTP.
 
-    One connection is one campaign: ids, evaluations and budget begin anew with the next; trials stay counted for good.
+    Without data of yours they serve a synthetic market. Every caller gets data as they were known on its last day, the
+    search window of them only, a budget of its own, and a line on record for every call; trials stay counted for good. Over
+    HTTP each bearer token is a caller; SIGTERM or Ctrl-C ends the servers when calls under way are answered.
     """
-    from .research import serve
+    place = Place(campaign, panel, sectors, None, workspace)
+    day = as_of.date() if as_of else None
+    if http is None:
+        _only_with_http(everything, auth, oauth, hosts)
+        from .hosting import serve_stdio
 
-    serve(server.value, Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace))
+        serve_stdio(_named(server), place, _scopes(scopes), day)
+        return
+    _over_http(server, everything, scopes, (auth, oauth))
+    from ..mcp_servers.web import Limits
+    from .hosting import Door, serve_http
+
+    host, port = _address(http)
+    names = tuple(name.strip() for name in (hosts or "").split(",") if name.strip())
+    serve_http(place, Door(host, port, auth, oauth, Limits.reached_as(names, per_minute)), day)
+
+
+def _named(server: Server | None) -> str:
+    if server is None:
+        raise typer.BadParameter(
+            f"name one of {', '.join(Server)}; or serve all over HTTP: --all --http 127.0.0.1:8765 --auth FILE",
+            param_hint="SERVER",
+        )
+    return server.value
+
+
+def _only_with_http(everything: bool, auth: Path | None, oauth: Path | None, hosts: str | None) -> None:
+    given = {"--all": everything, "--auth": auth, "--oauth": oauth, "--hosts": hosts}
+    for name, value in given.items():
+        if value:
+            raise typer.BadParameter("is for servers over HTTP: add --http 127.0.0.1:8765", param_hint=name)
+
+
+def _over_http(
+    server: Server | None, everything: bool, scopes: str | None, ways: tuple[Path | None, Path | None]
+) -> None:
+    if server is not None or not everything:
+        raise typer.BadParameter("serves all servers: write --all, and no name", param_hint="--http")
+    if scopes is not None:
+        raise typer.BadParameter("is for stdio; over HTTP each token has its own scopes", param_hint="--scopes")
+    if not any(ways):
+        raise typer.BadParameter(
+            "needs --auth FILE or --oauth FILE: make a token with `alphaloom token create --scopes data:read,factor:read "
+            "--expires YYYY-MM-DD --file tokens.yaml`",
+            param_hint="--http",
+        )
+
+
+def _scopes(text: str | None) -> frozenset[str]:
+    from ..mcp_servers.access import checked_scope
+    from ..mcp_servers.entry import EVERYTHING
+
+    if text is None:
+        return EVERYTHING
+    try:
+        return frozenset(checked_scope(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--scopes") from None
+
+
+def _address(text: str) -> tuple[str, int]:
+    found = re.fullmatch(r"\[?([^\[\]]+?)\]?:(\d{1,5})", text.strip())
+    if found is None or int(found[2]) > 65_535:
+        raise typer.BadParameter(f"{text!r} is no HOST:PORT such as 127.0.0.1:8765", param_hint="--http")
+    return found[1], int(found[2])

@@ -229,7 +229,7 @@ class Evaluator:
         if row is None:
             return {"ok": False, "stage": "budget", "errors": [plain("the campaign's evaluations are used up")]}
         self._attempt(proposal, expression.id, "scored", "")
-        facts = self._facts(row)
+        facts = self.facts(row)
         facts["weaknesses"] += doubts(expression, proposal.claim, row.sheet, proposal.description)
         return {"ok": True, **facts}
 
@@ -265,7 +265,8 @@ class Evaluator:
         merit = abs(float(cast("float", sheet["t"] or 0.0))) - price(expression, self.settings.complexity)
         return {**sheet, "fields": sorted(expression.fields), "weaknesses": weaknesses, "merit": tidy(merit)}
 
-    def _facts(self, row: Evaluation) -> dict[str, Any]:
+    def facts(self, row: Evaluation) -> dict[str, Any]:
+        """Return what the search window told of a factor of this run, as `propose` answers it."""
         sheet = {key: value for key, value in row.sheet.items() if key not in {"weaknesses", "merit", "fields"}}
         stamps = self.panel.stamps  # other notes on the data tell of the whole panel
         sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in stamps]
@@ -301,8 +302,8 @@ class Evaluator:
         code = "python" if expression.code else "units"
         doubts += [{"code": code, "message": text} for text in expression.warnings]
         kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
-        named = {"id": expression.id, "text": expression.text, "explained": explain(expression)}
-        return {**named, **kept, "incremental": added.record() if added else None, "warnings": doubts}
+        kept |= {"id": expression.id, "text": expression.text, "explained": explain(expression)}
+        return kept | {"incremental": added.record() if added else None, "warnings": doubts}
 
     # Judging on selection.
 

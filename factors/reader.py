@@ -66,10 +66,14 @@ def read_tree(text: str) -> Syntax:
     return TreeReader(text).read(tree.children[0], 1)
 
 
+def grammar_text() -> str:
+    """Return the grammar of the language, as Lark reads it."""
+    return files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
+
+
 @functools.cache
 def _grammar() -> Lark:
-    source = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(source, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return Lark(grammar_text(), parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
 class TreeReader:

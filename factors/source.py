@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..market import Nulling, Panel, PanelSource, SyntheticConfig, load_panel, nulled, read_panel
+from ..market.actions import Actions, read_actions
 from .planting import PlantSettings, planted_market
+
+Label = Annotated[str, Field(pattern=r"^(confidential|jurisdiction:[A-Z]{2})$")]
+"""Says who may see a field: callers with the scope data:LABEL."""
 
 
 class MarketSettings(BaseModel):
@@ -20,6 +25,11 @@ class MarketSettings(BaseModel):
     panel: Path | None = Field(default=None, description="tidy Parquet or CSV; none: the synthetic market")
     sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
     as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
+    actions: Path | None = Field(default=None, description="splits and dividends: date, symbol, dividend, split")
+    volumes: Literal["", "quoted", "adjusted"] = Field(default="", description="the panel's; empty: as splits show")
+    labels: dict[str, tuple[Label, ...]] = Field(
+        default={}, description="who may see a field, e.g. {cap: [confidential]}"
+    )
     derive: dict[str, str] = Field(default={}, description="fields to compute, e.g. {vwap: typical}")
     nulled: Nulling | None = Field(default=None, description="make the panel null by the seed: nothing may be found")
     synthetic: SyntheticConfig = SyntheticConfig()
@@ -27,7 +37,11 @@ class MarketSettings(BaseModel):
 
     def beside(self, folder: Path) -> MarketSettings:
         """Return the settings with paths that start from a folder made absolute."""
-        paths = {name: (folder / path).absolute() for name in ("panel", "sectors") if (path := getattr(self, name))}
+        paths = {
+            name: (folder / path).absolute()
+            for name in ("panel", "sectors", "actions")
+            if (path := getattr(self, name))
+        }
         return self.model_copy(update=paths)
 
     def given(self, panel: str | Path | None, sectors: str | Path | None, as_of: date | None) -> MarketSettings:
@@ -35,6 +49,10 @@ class MarketSettings(BaseModel):
         files = {"panel": panel, "sectors": sectors}
         said: dict[str, Path | date] = {name: Path(path).absolute() for name, path in files.items() if path is not None}
         return self.model_copy(update=said | ({"as_of": as_of} if as_of is not None else {}))
+
+    def read_actions(self) -> Actions | None:
+        """Read the file of splits and dividends, where one is named."""
+        return read_actions(self.actions) if self.actions else None
 
     def open(self, seed: int) -> tuple[Panel, str]:
         """Load or simulate the market and return its panel with the name of its data set.

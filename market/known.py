@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -18,7 +18,7 @@ from .traps import examine
 from .traps.levels import adjusted_volume, maybe_adjusted
 from .traps.moves import Moves
 
-__all__ = ["NOT_POINT_IN_TIME", "known_on"]
+__all__ = ["NOT_POINT_IN_TIME", "known_on", "without"]
 
 Fields = dict[str, NDArray[np.float64]]
 DIGITS = 10
@@ -73,6 +73,30 @@ def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: s
         part = _adjusted_anew(traded, rules, actions, np.datetime64(day, "D"))
         part = replace(part, back_adjusted=maybe_adjusted(part))
     return replace(part, notes=(*part.notes, *map(str, examine(part))))
+
+
+def without(panel: Panel, names: Collection[str]) -> Panel:
+    """Return a panel without some of its fields and groups, and without the notes that name them.
+
+    Raises
+    ------
+    MarketError
+        Prices or volumes are among them: without these there is no panel.
+    """
+    if not names:
+        return panel
+    if needed := sorted({*names} & {*PRICE_FIELDS, "volume", "returns"}):
+        raise MarketError(
+            "a panel cannot be shown without these fields", field="labels", got=needed,
+            hint='Label all of it: {"*": [confidential]}.',
+        )  # fmt: skip
+    return replace(
+        panel,
+        fields={name: values for name, values in panel.fields.items() if name not in names},
+        groups={name: codes for name, codes in panel.groups.items() if name not in names},
+        group_labels={name: labels for name, labels in panel.group_labels.items() if name not in names},
+        notes=tuple(note for note in panel.notes if not any(name in note for name in names)),
+    )
 
 
 def _present(panel: Panel) -> Panel:

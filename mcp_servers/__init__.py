@@ -9,12 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .session import Session, open_sessions
+    from .session import Session, open_sessions, own_sessions
     from .tools import SERVERS, build_server
 
-__all__ = ["SERVERS", "Session", "build_server", "open_sessions"]
+__all__ = ["SERVERS", "Session", "build_server", "open_sessions", "own_sessions"]
 
-_PLACES = {"SERVERS": "tools", "Session": "session", "build_server": "tools", "open_sessions": "session"}
+_PLACES = {
+    "SERVERS": "tools",
+    "Session": "session",
+    "build_server": "tools",
+    "open_sessions": "session",
+    "own_sessions": "session",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,39 +4,71 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 
 from ..ledger import AlphaloomError, LedgerError, WorkspaceError
+from .errors import TooMuch
+
+MOST_BYTES = 200_000
+"""Of an answer, as text: a client's model reads it, and a client's connection ends at a megabyte."""
 
 Arguments = ParamSpec("Arguments")
 
 
-def answer(body: dict[str, Any], *, refused: bool = False) -> CallToolResult:
-    """Return a tool result that carries a JSON object once as structure and once, compact, as text."""
+def answer(body: dict[str, Any], *, refused: bool = False, links: Sequence[ResourceLink] = ()) -> CallToolResult:
+    """Return a tool result that carries a JSON object once as structure and once, compact, as text; links come after it.
+
+    What is larger than `MOST_BYTES` is refused: a client's context, or its connection, would not hold it.
+    """
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=body, is_error=refused)
+    sent = text.encode(errors="replace")
+    if len(sent) > MOST_BYTES and not refused:
+        return answer(_too_much(len(sent)), refused=True)
+    if (sound := sent.decode()) != text:
+        text, body = sound, json.loads(sound)  # half a character, repeated from an argument, cannot be sent
+    content: list[ContentBlock] = [TextContent(type="text", text=text), *links]
+    return CallToolResult(content=content, structured_content=body, is_error=refused)
+
+
+def _too_much(size: int) -> dict[str, Any]:
+    return TooMuch(
+        f"The answer has {size:,} bytes.", field="limit", got=size, allowed=MOST_BYTES, hint="Ask for less of it."
+    ).record()
 
 
 def tool(function: Callable[Arguments, dict[str, Any]]) -> Callable[Arguments, CallToolResult]:
-    """Make a tool of a function: an error of the house becomes `{code, field, got, allowed, hint, message}`.
+    """Make a tool of a function that returns a JSON object; see `refusing`."""
 
-    Of an error of the ledger only the kind is told: its text names folders, and what is kept under a record's key.
-    """
+    @functools.wraps(function)
+    def answered(*args: Arguments.args, **kwargs: Arguments.kwargs) -> CallToolResult:
+        return answer(function(*args, **kwargs))
+
+    return refusing(answered)
+
+
+def refusing(function: Callable[Arguments, CallToolResult]) -> Callable[Arguments, CallToolResult]:
+    """Make a tool of a function: an error of the house becomes `{code, field, got, allowed, hint, message}`."""
 
     @functools.wraps(function)
     def answered(*args: Arguments.args, **kwargs: Arguments.kwargs) -> CallToolResult:
         try:
-            return answer(function(*args, **kwargs))
-        except LedgerError as error:
-            return answer(_kind(error), refused=True)
+            return function(*args, **kwargs)
         except AlphaloomError as error:
-            return answer(error.record(), refused=True)
+            return answer(refusal_of(error), refused=True)
 
     answered.__annotations__ = {**function.__annotations__, "return": CallToolResult}
     return answered
+
+
+def refusal_of(error: AlphaloomError) -> dict[str, Any]:
+    """Return an error as a caller is told it.
+
+    Of an error of the ledger only the kind is told: its text names folders, and what is kept under a record's key.
+    """
+    return _kind(error) if isinstance(error, LedgerError) else error.record()
 
 
 def _kind(error: LedgerError) -> dict[str, Any]:

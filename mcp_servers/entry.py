@@ -60,18 +60,33 @@ class Entry:
         text = "".join(part.text for part in result.content if isinstance(part, TextContent)) if result else ""
         outcome = Outcome.FAILED if result is None else Outcome.REFUSED if result.is_error else Outcome.OK
         rows = body.get("rows")
+        counted = rows if isinstance(rows, int) and not isinstance(rows, bool) else None
+        code = "" if outcome is Outcome.OK else str(body.get("code") or "failed")
+        self._kept(server, tool, arguments, (outcome, code), text.encode() if result else None, counted, began)
+
+    def note(
+        self, server: str, what: str, asked: Mapping[str, Any], body: bytes | None, began: float, code: str
+    ) -> None:
+        """Write down the reading of a resource or prompt; `code`: what it was refused for, empty if it was not."""
+        outcome = Outcome.REFUSED if code else Outcome.OK
+        self._kept(server, what, asked, (outcome, code), body, None, began)
+
+    def _kept(
+        self, server: str, tool: str, arguments: Mapping[str, Any], came: tuple[Outcome, str], body: bytes | None,
+        rows: int | None, began: float,
+    ) -> None:  # fmt: skip
         self.record(
             ToolCall(
                 who=self.caller.id,
                 server=server,
                 tool=tool,
-                outcome=outcome,
-                code="" if outcome is Outcome.OK else str(body.get("code") or "failed"),
+                outcome=came[0],
+                code=came[1],
                 arguments=digest_of_arguments(arguments),
                 as_of=self.as_of,
-                rows=rows if isinstance(rows, int) and not isinstance(rows, bool) else None,
-                bytes=len(text.encode()),
-                result=hashlib.sha256(text.encode()).hexdigest() if result else "",
+                rows=rows,
+                bytes=len(body or b""),
+                result="" if body is None else hashlib.sha256(body).hexdigest(),
                 duration_ms=1e3 * (self.seconds() - began),
             )
         )

@@ -3,9 +3,16 @@
 AlphaloomError
 ├── BadArguments    a tool was called with arguments that it does not take
 ├── UnknownField    a field was asked for that the panel does not have
+├── UnknownFactor   this caller knows of no factor with that id
 ├── UnknownHandle   no panel of this caller has that handle any more, or it has no such part
-├── UnknownTool     no tool of this server has that name
+├── UnknownJob      this caller has no job of that name
+├── NothingShown    all that there is bears labels that the caller's token does not
+├── TooMuch         the answer would be larger than a client can take
+├── TooManyJobs     so many of this caller's jobs are under way already
+├── UnknownResource nothing of this server has that address
+├── UnknownTool     no tool or prompt of this server has that name
 ├── TokenRefused    a bearer token is not accepted; why is told to nobody who shows one
+├── SecretMissing   the secret with which an OAuth server is asked is not set
 ├── ScopeMissing    the caller's token does not allow what was asked
 ├── UnknownToken    no token of the file has that id
 ├── ToolFailed      a tool broke; the operator's log says how
@@ -31,14 +38,52 @@ class UnknownField(AlphaloomError):
     code: ClassVar[str] = "unknown_field"
 
 
+class UnknownFactor(AlphaloomError):
+    """The caller knows of no factor with that id."""
+
+    code: ClassVar[str] = "unknown_factor"
+
+
 class UnknownHandle(AlphaloomError):
     """No panel of this caller has that handle any more, or it has no such part."""
 
     code: ClassVar[str] = "unknown_handle"
 
 
+class UnknownJob(AlphaloomError):
+    """The caller has no job of that name."""
+
+    code: ClassVar[str] = "unknown_job"
+
+
+class NothingShown(AlphaloomError):
+    """All that there is bears labels that the caller's token does not."""
+
+    code: ClassVar[str] = "forbidden"
+    exit_code: ClassVar[int] = 1
+
+
+class TooMuch(AlphaloomError):
+    """The answer would be larger than a client can take."""
+
+    code: ClassVar[str] = "too_much"
+
+
+class TooManyJobs(AlphaloomError):
+    """So many of this caller's jobs are under way already."""
+
+    code: ClassVar[str] = "too_many_jobs"
+    exit_code: ClassVar[int] = 1
+
+
+class UnknownResource(AlphaloomError):
+    """Nothing of this server has that address."""
+
+    code: ClassVar[str] = "unknown_resource"
+
+
 class UnknownTool(AlphaloomError):
-    """No tool of this server has that name."""
+    """No tool or prompt of this server has that name."""
 
     code: ClassVar[str] = "unknown_tool"
 
@@ -57,6 +102,12 @@ class TokenRefused(AlphaloomError):
             "This token is not accepted.", field="authorization", hint="Ask whoever runs this server for one."
         )
         self.reason = reason
+
+
+class SecretMissing(AlphaloomError):
+    """The secret with which an OAuth server is asked is not set."""
+
+    code: ClassVar[str] = "secret"
 
 
 class ScopeMissing(AlphaloomError):

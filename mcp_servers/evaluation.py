@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
-from mcp.types import ToolAnnotations
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ..evidence import Claim, Evaluator, Proposal, drafting
-from ..factors.python import LONGEST_CODE
+from ..evidence import Claim, Evaluator, Proposal, drafting, recall_facts, stress_on_search
+from ..evidence.evaluator import MOST_MEMBERS
 from ..factors.words import visible
 from ..ledger import canonical_json
 from .access import Scope
 from .answers import tool
-from .entry import Entry
-from .market import READ_ONLY
+from .arguments import READ_ONLY, SPENDS, WRITES, FactorId, Key, Text, Words
+from .errors import BadArguments
+from .served import Served
 from .server import ToolServer
 
-RECORDS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
-FactorId = Annotated[str, Field(pattern=r"^f[0-9a-f]{16}$", description="the id that score_factor answered with")]
-Key = Annotated[str, Field(min_length=1, max_length=200, description="names this call; the same key is the same call")]
 MOST_EXTRA = 20_000
 MOST_DRAFTS = 512
-Draft = Annotated[str, Field(min_length=1, max_length=LONGEST_CODE)]
-
-
-Words = Annotated[str, AfterValidator(visible)]
-"""Words that people and models read later: what nobody can see in them is a blank."""
+MOST_WAIT_S = 20.0
+"""Seconds that a call waits for a job: clients give up on calls that take a minute."""
+REPORTED = 50
 
 
 class Hypothesis(BaseModel):
@@ -54,21 +50,34 @@ class Hypothesis(BaseModel):
 
 
 SCOPES = {
-    **dict.fromkeys(("score_factor", "choose_drafts", "leaders", "unexplored", "budget"), Scope.EVAL_RUN),
-    **dict.fromkeys(("submit_to_gate", "submit_set"), Scope.GATE_SUBMIT),
+    **dict.fromkeys(
+        ("score_factor", "choose_drafts", "list_formulas", "get_budget", "stress_factor", "measure_decay", "get_job"),
+        Scope.EVAL_RUN,
+    ),
+    "submit_to_gate": Scope.GATE_SUBMIT,
 }
 """What each tool asks of a caller."""
 
 
-def evaluation_server(evaluator: Evaluator, entry: Entry | None = None) -> MCPServer:
+def evaluation_server(served: Served) -> MCPServer:
     """Return the evaluation server of one run."""
-    said = "Score factors on search; submit few of them to the gate."
-    server = ToolServer("alphaloom-evaluation", instructions=said, entry=entry, scopes=SCOPES)
+    server = ToolServer(
+        "alphaloom-evaluation", entry=served.entry, scopes=SCOPES, reading=Scope.EVAL_RUN,
+        instructions="Score factors on the search window as often as the budget allows; submit few of them to the gate. "
+        "A verdict comes with reasons and without numbers. stress_factor and measure_decay begin jobs: ask get_job.",
+    )  # fmt: skip
+    _add_scores(server, served.evaluator)
+    _add_forecasts(server, served.evaluator)
+    _add_jobs(server, served)
+    _add_resources(server, served.evaluator)
+    return server
 
-    @server.tool(annotations=RECORDS)
+
+def _add_scores(server: ToolServer, evaluator: Evaluator) -> None:
+    @server.tool(annotations=WRITES)
     @tool
     def score_factor(
-        text: Annotated[str, Field(min_length=1, max_length=LONGEST_CODE)],
+        text: Text,
         hypothesis: Hypothesis,
         key: Key,
         description: Annotated[str, Field(max_length=1_000, description="what you say of the formula")] = "",
@@ -76,26 +85,37 @@ def evaluation_server(evaluator: Evaluator, entry: Entry | None = None) -> MCPSe
         """Check, score and record a formula or Python factor on the search window; a refusal says which step and why."""
         return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key, visible(description)))
 
-    @server.tool(annotations=RECORDS)
+    @server.tool(annotations=SPENDS)
     @tool
-    def submit_to_gate(ids: Annotated[list[FactorId], Field(min_length=1, max_length=20)], key: Key) -> dict[str, Any]:
-        """Put scored factors before the acceptance gate; each that reaches statistics spends a trial for good."""
-        return {"key": key, "verdicts": [verdict.for_agents() for verdict in evaluator.submit(ids)]}
+    def submit_to_gate(
+        ids: Annotated[list[FactorId], Field(min_length=1, max_length=20, description="2 to 10 for a set")],
+        key: Key,
+        as_set: Annotated[
+            bool, Field(description="judge the sum of their signed ranks as one factor, for one trial")
+        ] = False,
+    ) -> dict[str, Any]:
+        """Put scored factors before the acceptance gate; each that reaches statistics spends a trial for good.
 
-    @server.tool(annotations=RECORDS)
-    @tool
-    def submit_set(members: Annotated[list[FactorId], Field(min_length=2, max_length=10)], key: Key) -> dict[str, Any]:
-        """Put the sum of the signed ranks of scored factors before the gate as one factor: one trial."""
-        return {"key": key, "verdict": evaluator.submit_set(members).for_agents()}
+        Answers with a verdict and reasons for each, and with no number of a later window.
+        """
+        if as_set:
+            return {"key": key, "verdicts": [evaluator.submit_set(_members(ids)).for_agents()]}
+        return {"key": key, "verdicts": [verdict.for_agents() for verdict in evaluator.submit(ids)]}
 
     @server.tool(annotations=READ_ONLY)
     @tool
-    def budget() -> dict[str, Any]:
+    def get_budget() -> dict[str, Any]:
         """Return how many evaluations and trials are left in this campaign."""
         return {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
 
-    _add_forecasts(server, evaluator)
-    return server
+
+def _members(ids: list[str]) -> list[str]:
+    if 2 <= len(ids) <= MOST_MEMBERS:
+        return ids
+    raise BadArguments(
+        "A set has 2 to 10 members.", field="ids", got=len(ids), allowed=f"2 to {MOST_MEMBERS} ids",
+        hint="Leave as_set away to submit factors one by one.",
+    )  # fmt: skip
 
 
 def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
@@ -104,7 +124,7 @@ def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
     @server.tool(annotations=READ_ONLY)
     @tool
     def choose_drafts(
-        texts: Annotated[list[Draft], Field(min_length=1, max_length=MOST_DRAFTS)],
+        texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_DRAFTS)],
         hypothesis: Hypothesis,
         count: Annotated[int, Field(ge=1, le=64, description="how many to choose")] = 5,
         like: Annotated[FactorId | None, Field(description="a scored factor that the drafts are to improve")] = None,
@@ -118,19 +138,73 @@ def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
 
     @server.tool(annotations=READ_ONLY)
     @tool
-    def leaders(
+    def list_formulas(
+        which: Annotated[
+            Literal["leaders", "unexplored"],
+            Field(
+                description="leaders: what was found, scored; unexplored: what nobody wrote yet and is worth a score"
+            ),
+        ],
         limit: Annotated[int, Field(ge=1, le=64, description="how many at most")] = 10,
     ) -> dict[str, Any]:
-        """Return the scored formulas that between them say what was found on search, what each adds to the others first."""
+        """Return the scored formulas that between them say what was found on search, or those that are most worth a score.
+
+        Leaders come in order of what each adds to those before it. Unexplored ones come in turn: the most promising by
+        earlier scores, and the most telling of all; while the search is `surveying`, only the most telling.
+        """
+        if which == "unexplored":
+            return drafting.unexplored(evaluator, limit)
         return {"leaders": [leader.record() for leader in drafting.leaders(evaluator, limit)]}
+
+
+def _add_jobs(server: ToolServer, served: Served) -> None:
+    evaluator = served.evaluator
 
     @server.tool(annotations=READ_ONLY)
     @tool
-    def unexplored(
-        limit: Annotated[int, Field(ge=1, le=64, description="how many at most")] = 24,
-    ) -> dict[str, Any]:
-        """Return formulas that nobody wrote yet: in turn the most promising by earlier scores, and the most telling of all.
+    def stress_factor(text: Text) -> dict[str, Any]:
+        """Begin a job: where the formula breaks, in crises, planted regimes, bad data and late fills on the search window."""
+        expression = evaluator.read(text)
+        return served.jobs.begin("stress", {"id": expression.id}, lambda: stress_on_search(evaluator, [expression]))
 
-        While the search is `surveying`, its first part where it is long, only the most telling.
-        """
-        return drafting.unexplored(evaluator, limit)
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def measure_decay(text: Text) -> dict[str, Any]:
+        """Begin a job: RankIC by horizon from 1 to 20 days, by year and by regime, on the search window."""
+        expression = evaluator.read(text)
+        return served.jobs.begin("decay", {"id": expression.id}, lambda: _decay(evaluator, text))
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def get_job(
+        job: Annotated[
+            str, Field(pattern=r"^j[0-9a-f]{16}$", description="what stress_factor or measure_decay answered with")
+        ],
+        wait_s: Annotated[float, Field(ge=0, le=MOST_WAIT_S, description="seconds to wait for its end")] = 0.0,
+    ) -> dict[str, Any]:
+        """Return whether a job waits, runs, is done or failed, and its result."""
+        return served.jobs.get(job, wait_s)
+
+
+def _decay(evaluator: Evaluator, text: str) -> dict[str, Any]:
+    sheet = evaluator.score(text)
+    return {
+        name: sheet[name]
+        for name in ("id", "text", "window", "horizon_days", "rank_ic", "t", "decay", "by_year", "by_regime")
+    }
+
+
+def _add_resources(server: ToolServer, evaluator: Evaluator) -> None:
+    @server.resource("alphaloom://rules", mime_type="application/json", name="rules")
+    def rules() -> str:
+        """Tell the rules by which factors are scored and judged: horizon, costs, limits, the stream of trials."""
+        return json.dumps(evaluator.settings.model_dump(mode="json"), ensure_ascii=False)
+
+    @server.resource("alphaloom://reports/run", mime_type="application/json", name="report of this run")
+    def report() -> str:
+        """Tell what this run scored and submitted so far: best factors on search, verdicts in words, what is left to spend."""
+        told = recall_facts(evaluator, REPORTED)
+        verdicts = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts(evaluator.run)}
+        left = {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
+        kept = {name: told[name] for name in ("factors", "leaders", "hypotheses", "mechanisms")}
+        return json.dumps({"run": evaluator.run, **left, "verdicts": verdicts, **kept}, ensure_ascii=False)

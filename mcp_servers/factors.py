@@ -1,57 +1,89 @@
-"""The factors server: the language, and what is already known in it."""
+"""The factors server: the language, what is already known in it, and drafts."""
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
+from mcp.types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
 from pydantic import Field
 
 from ..evidence import Evaluator, nearest, recall_facts, tidy
-from ..factors import parse
-from ..factors.facts import checked, explained
-from ..factors.python import LONGEST_CODE
+from ..factors import OPERATORS, parse
+from ..factors.facts import checked, explained, translated
+from ..factors.handbook import described, listed, operator_named
+from ..factors.reader import grammar_text
+from ..factors.words import visible
 from .access import Scope
 from .answers import tool
-from .entry import Entry
-from .market import READ_ONLY
+from .arguments import READ_ONLY, WRITES, Cursor, Dialect, FactorId, Text
+from .holdings import Holdings
+from .paging import page
+from .prompts import add_prompts
+from .served import Served
 from .server import ToolServer
 
-Text = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=LONGEST_CODE,
-        description="a formula, e.g. rank(ts_std(returns, 30)) * -1; or Python code that defines factor(panel)",
+MOST_COMPLETIONS = 100
+
+SCOPES = {
+    **dict.fromkeys(
+        (
+            "check_factor", "explain_factor", "translate_factor", "find_similar", "search_library", "get_factor",
+            "recall_attempts",
+        ),
+        Scope.FACTOR_READ,
     ),
-]
-Dialect = Annotated[
-    str,
-    Field(description="the language of the formula: alphaloom, worldquant, qlib, alphaagent or alphagen"),
-]
-
-
-SCOPES = dict.fromkeys(("check_factor", "explain_factor", "find_similar", "recall"), Scope.FACTOR_READ)
+    "register_factor": Scope.FACTOR_WRITE,
+}  # fmt: skip
 """What each tool asks of a caller."""
 
 
-def factors_server(evaluator: Evaluator, entry: Entry | None = None) -> MCPServer:
+def factors_server(served: Served) -> MCPServer:
     """Return the factors server of one panel."""
-    said = "Check, explain and compare formulas; recall what was tried."
-    server = ToolServer("alphaloom-factors", instructions=said, entry=entry, scopes=SCOPES)
+    holdings = Holdings(served)
+    server = ToolServer(
+        "alphaloom-factors", entry=served.entry, scopes=SCOPES, reading=Scope.FACTOR_READ,
+        instructions="Check, explain, translate and compare formulas; keep drafts; recall what was tried. "
+        "alphaloom://operators lists the language. A formula that check_factor refuses comes back with what to change.",
+    )  # fmt: skip
+    _add_language(server, served.evaluator)
+    _add_known(server, served.evaluator, holdings)
+    _add_resources(server, holdings)
+    _add_completions(server, holdings)
+    add_prompts(server, holdings)
+    return server
+
+
+def _add_language(server: ToolServer, evaluator: Evaluator) -> None:
+    fields = tuple(evaluator.panel.fields)
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def check_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
         """Parse a formula: its id, canonical form, unit and warm-up, or everything that is wrong with it and where."""
-        return _permitted(evaluator, checked(text, fields=tuple(evaluator.panel.fields), dialect=dialect))
+        return _permitted(evaluator, checked(text, fields=fields, dialect=dialect))
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def explain_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
         """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
-        return explained(parse(text, fields=tuple(evaluator.panel.fields), dialect=dialect))
+        return explained(parse(text, fields=fields, dialect=dialect))
 
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def translate_factor(text: Text, source: Dialect, target: Dialect = "alphaloom") -> dict[str, Any]:
+        """Carry a formula from one language to another, with notes on what differs, or say why it cannot be."""
+        return translated(text, source, target, fields=fields)
+
+
+def _add_known(server: ToolServer, evaluator: Evaluator, holdings: Holdings) -> None:
     @server.tool(annotations=READ_ONLY)
     @tool
     def find_similar(text: Text, top: Annotated[int, Field(ge=1, le=20)] = 5) -> dict[str, Any]:
@@ -65,14 +97,87 @@ def factors_server(evaluator: Evaluator, entry: Entry | None = None) -> MCPServe
 
     @server.tool(annotations=READ_ONLY)
     @tool
-    def recall(
+    def search_library(
+        query: Annotated[
+            str, Field(max_length=200, description="words of a formula, id or hypothesis; empty for all")
+        ] = "",
+        limit: Annotated[int, Field(ge=1, le=100, description="factors of a page")] = 20,
+        cursor: Cursor = "",
+    ) -> dict[str, Any]:
+        """Return factors of the library and your drafts, with what the search window showed of them."""
+        return page("factors", holdings.search(query), limit, cursor, {"query": query})
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def get_factor(id: FactorId) -> dict[str, Any]:
+        """Return what is known of a factor on the search window: one scored in this run, of the library, or a draft."""
+        return holdings.get(id)
+
+    @server.tool(annotations=WRITES)
+    @tool
+    def register_factor(
+        text: Text,
+        name: Annotated[str, Field(min_length=1, max_length=100, description="what you call it")],
+        note: Annotated[str, Field(max_length=1_000, description="why you keep it")] = "",
+    ) -> dict[str, Any]:
+        """Keep a formula as a draft of yours, to come back to. It costs no evaluation and no trial, and proves nothing."""
+        found = _permitted(evaluator, checked(text, fields=tuple(evaluator.panel.fields)))
+        if not found["ok"]:
+            return {**found, "registered": False}
+        expression = evaluator.read(text)
+        new = holdings.drafts.register(expression, visible(name), visible(note))
+        return {"ok": True, "id": expression.id, "registered": new, "canonical": expression.shown}
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def recall_attempts(
         limit: Annotated[int, Field(ge=1, le=100)] = 30,
         query: Annotated[str, Field(max_length=4_000, description="words of what hypotheses should be about")] = "",
     ) -> dict[str, Any]:
         """Return what was tried and how it went on the search window, with the operators and fields there are."""
         return recall_facts(evaluator, limit, query)
 
-    return server
+
+def _add_resources(server: ToolServer, holdings: Holdings) -> None:
+    @server.resource("alphaloom://operators", mime_type="application/json", name="operators")
+    def operators() -> str:
+        """List the operators of the factor language, a line each."""
+        return json.dumps([listed(operator) for operator in OPERATORS.values()], ensure_ascii=False)
+
+    @server.resource("alphaloom://operators/{name}", mime_type="application/json", name="operator")
+    def operator(name: str) -> str:
+        """Describe one operator: arguments, units, what it does with missing values, an example, its spelling elsewhere."""
+        return json.dumps(described(operator_named(name)), ensure_ascii=False)
+
+    @server.resource("alphaloom://grammar", mime_type="text/plain", name="grammar")
+    def grammar() -> str:
+        """Show the grammar of the factor language (Lark)."""
+        return grammar_text()
+
+    @server.resource("alphaloom://library", mime_type="application/json", name="library")
+    def library() -> str:
+        """List the first factors of the library; search_library pages through all of them."""
+        return json.dumps(page("factors", holdings.search(""), MOST_COMPLETIONS, "", {"query": ""}), ensure_ascii=False)
+
+    @server.resource("alphaloom://library/{id}", mime_type="application/json", name="library factor")
+    def library_factor(id: str) -> str:
+        """Describe one factor of the library, of this run, or a draft."""
+        return json.dumps(holdings.get(id[:100]), ensure_ascii=False)
+
+
+def _add_completions(server: ToolServer, holdings: Holdings) -> None:
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
+    async def complete(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion:
+        """Complete the id of a factor, or the name of an operator, as far as the caller may know them."""
+        if not holdings.served.entry.caller.allows(Scope.FACTOR_READ):
+            return Completion(values=[], total=0, has_more=False)
+        known = holdings.ids() if argument.name == "id" else sorted(OPERATORS) if argument.name == "name" else ()
+        found = [value for value in known if value.startswith(argument.value)]
+        return Completion(values=found[:MOST_COMPLETIONS], total=len(found), has_more=len(found) > MOST_COMPLETIONS)
 
 
 def _permitted(evaluator: Evaluator, found: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -99,10 +100,13 @@ class Handles:
     def __init__(self, folder: Path, clock: Callable[[], datetime]) -> None:
         self.folder = folder
         self.clock = clock
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._key = _key(folder / "key")
         self._turn = Lock()
         self._swept = float("-inf")
+
+    @cached_property
+    def _key(self) -> bytes:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return _key(self.folder / "key")
 
     def hand(self, table: pa.Table, caller: str, as_of: str) -> Handed:
         """Keep a table, and return what the caller may fetch; the same table again is the same handle, for longer."""

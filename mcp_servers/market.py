@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
 from typing import Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 from mcp.server import MCPServer
-from mcp.types import ToolAnnotations
-from numpy.typing import NDArray
+from mcp.types import CallToolResult, ResourceLink
 from pydantic import Field
 
-from ..evidence import Evaluator, tidy
-from ..market.adjusted import adjusted_fields
-from ..market.panel import UNKNOWN_GROUP
+from ..evidence import tidy
 from .access import Scope
-from .answers import tool
-from .entry import Entry
-from .errors import UnknownField
+from .answers import answer, refusing, tool
+from .arguments import READ_ONLY, Cursor, Day
+from .errors import BadArguments
+from .handles import Handed
+from .paging import page
+from .served import Served
 from .server import ToolServer
+from .shown import Shown
 
-READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
 MOST_ROWS = 20
 MOST_NAMES = 10
+MOST_SYMBOLS = 2_000
+PARQUET = "application/vnd.apache.parquet"
 
 MEANINGS = {
     "open": "first price of the day, adjusted",
@@ -36,117 +41,167 @@ MEANINGS = {
     "cap": "market capitalisation, in currency",
 }
 
+FieldName = Annotated[str, Field(max_length=200, description="a field that search_fields names, such as close")]
 
-SCOPES = dict.fromkeys(("search_fields", "describe_universe", "preview_panel"), Scope.DATA_READ)
+SCOPES = dict.fromkeys(
+    ("search_fields", "describe_universe", "get_history", "preview_panel", "get_calendar"), Scope.DATA_READ
+)
 """What each tool asks of a caller."""
 
 
-def market_server(evaluator: Evaluator, entry: Entry | None = None) -> MCPServer:
+def market_server(served: Served) -> MCPServer:
     """Return the market server of one panel. Nothing after the search window leaves it."""
+    shown = Shown(served.evaluator)
     server = ToolServer(
-        "alphaloom-market", instructions="Fields and previews of the search window.", entry=entry, scopes=SCOPES
-    )
+        "alphaloom-market", entry=served.entry, scopes=SCOPES, reading=Scope.DATA_READ,
+        instructions="Fields, names, days and values of the search window; nothing later can be had. Begin with search_fields. "
+        "get_history hands over a whole field as Parquet; do not ask for what score_factor can compute.",
+    )  # fmt: skip
 
     @server.tool(annotations=READ_ONLY)
     @tool
-    def search_fields(query: Annotated[str, Field(max_length=200)] = "") -> dict[str, Any]:
+    def search_fields(
+        query: Annotated[str, Field(max_length=200, description="a word of a name or meaning; empty for all")] = "",
+    ) -> dict[str, Any]:
         """Return the fields and groups that factors may use, filtered by a word of their name or meaning."""
-        return {"fields": _fields(evaluator, query), "groups": _groups(evaluator)}
+        return {"fields": _fields(shown, query), "groups": shown.labels()}
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def describe_universe() -> dict[str, Any]:
-        """Return the size and span of the search window, and how many names are present."""
-        window = evaluator.windows.search
-        present = window.cut(evaluator.panel.universe).sum(axis=1)
-        told = list(evaluator.panel.stamps)  # other notes may tell of days and names after the window
-        return {
-            "window": window.record(),
-            "names": len(_names(evaluator)),
-            "names_per_day": {
-                "least": int(present.min()),
-                "median": int(np.median(present)),
-                "most": int(present.max()),
-            },
-            "horizon_days": evaluator.settings.horizon_days,
-            "notes": told,
-        }
+        """Return the size and span of the search window, how many names are present, and how prices are adjusted."""
+        return _universe(shown)
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def get_calendar(
+        first_day: Day = None,
+        last_day: Day = None,
+        limit: Annotated[int, Field(ge=1, le=500, description="days of a page")] = 100,
+        cursor: Cursor = "",
+    ) -> dict[str, Any]:
+        """Return the trading days of the search window, each with the number of names that are members then."""
+        first, stop = _span(shown, first_day, last_day)
+        members = shown.panel.universe[first:stop].sum(axis=1)
+        rows = [{"day": day, "names": int(n)} for day, n in zip(shown.days[first:stop], members, strict=True)]
+        return page("days", rows, limit, cursor, {"first": first, "stop": stop})
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def preview_panel(
-        field: Annotated[str, Field(description="a field that search_fields names")],
+        field: FieldName,
         rows: Annotated[int, Field(ge=1, le=MOST_ROWS, description="last days of the search window")] = 5,
     ) -> dict[str, Any]:
-        """Return the last rows of a field on the search window for the first names."""
-        name, window, names = _field(evaluator, field), evaluator.windows.search, _names(evaluator)[:MOST_NAMES]
-        block = window.cut(evaluator.panel.fields[name])[-rows:, names]
-        dates = [str(day) for day in evaluator.panel.dates[window.stop - block.shape[0] : window.stop]]
-        scale, said = _as_known(evaluator, name)
-        values = [[tidy(value) for value in row] for row in block * scale[names]]
-        symbols = [evaluator.panel.symbols[place] for place in names]
-        return {"field": name, "dates": dates, "symbols": symbols, "values": values, **said}
+        """Return the last rows of a field on the search window for the first names, to look at; get_history gives it whole."""
+        name, days = shown.field(field), shown.panel.days
+        return _preview(shown, name, max(days - rows, 0), days, shown.names[:MOST_NAMES])
 
+    _add_history(server, served, shown)
+    _add_resources(server, served, shown)
     return server
 
 
-def _as_known(evaluator: Evaluator, name: str) -> tuple[NDArray[np.float64], dict[str, str]]:
-    """Return what turns a field `[T, N]` into levels as they were known when the search window ended, and what to say.
+def _add_history(server: ToolServer, served: Served, shown: Shown) -> None:
+    @server.tool(annotations=READ_ONLY)
+    @refusing
+    def get_history(
+        field: FieldName,
+        first_day: Day = None,
+        last_day: Day = None,
+        symbols: Annotated[
+            list[Annotated[str, Field(max_length=40)]],
+            Field(max_length=MOST_SYMBOLS, description="names to hand over; none given: all of the search window"),
+        ] = [],  # noqa: B006 - never written to; a schema without null is easier to fill in
+    ) -> CallToolResult:
+        """Hand over a field on the search window as Parquet: a column `date`, then one for each name, NaN where there is none.
 
-    Adjusted backwards, the level of a price is the quoted one times every later split and dividend. Scaled to the quoted
-    close of the last search day, or to 100 where none is there, it tells of none that came after.
-    """
-    panel, window = evaluator.panel, evaluator.windows.search
-    known = panel.rows(window.start, window.stop)
-    own = name.startswith("adj")
-    if not panel.back_adjusted or not (own or name in adjusted_fields(known)):
-        return np.ones(panel.names), {}
-    last = _last(known.fields[name] if own else known.fields["close"])
-    quoted = known.fields.get("close_raw")
-    base = np.ones(panel.names) if own else _last(quoted) if quoted is not None else np.full(panel.names, 100.0)
-    to = "1" if own else "the quoted close" if quoted is not None else "100"
-    return base / last, {"scaled": f"each name to {to} at the end of the search window"}
+        The answer has a handle, links to the parts (read them with resources/read) and a look at the last rows. The handle
+        opens for an hour, for you alone.
+        """
+        name, columns = shown.field(field), shown.columns(symbols)
+        first, stop = _span(shown, first_day, last_day)
+        values, _ = shown.values(name, first, stop, columns)
+        days = pa.array(shown.panel.dates[first:stop].astype("datetime64[D]"))
+        symbols_of = [shown.panel.symbols[place] for place in columns]
+        table = pa.table([days, *values.T], names=["date", *symbols_of])
+        handed = served.handles.hand(table, served.entry.caller.id, str(served.entry.as_of))
+        look = _preview(shown, name, max(stop - 3, first), stop, columns[:5])
+        told = {**look, **handed.record(), "first_day": shown.days[first], "last_day": shown.days[stop - 1]}
+        return answer(told, links=_links(handed, name))
 
-
-def _last(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the last known value of each name `[N]`, NaN without any."""
-    seen = ~np.isnan(values)
-    row = values.shape[0] - 1 - seen[::-1].argmax(axis=0)
-    return np.where(seen.any(axis=0), values[row, np.arange(values.shape[1])], np.nan).astype(np.float64)
-
-
-def _names(evaluator: Evaluator) -> list[int]:
-    """Return the columns of the names that are members on a day of the search window; later ones are not known yet."""
-    seen = evaluator.windows.search.cut(evaluator.panel.universe).any(axis=0)
-    return [int(place) for place in np.flatnonzero(seen)]
-
-
-def _field(evaluator: Evaluator, text: str) -> str:
-    """Return the field that a text names; the parser refuses an unknown name, and says which is nearest."""
-    root = evaluator.read(text).root
-    if root.op == "field" and root.name in evaluator.panel.fields:
-        return root.name
-    raise UnknownField(
-        "Only fields can be previewed, not formulas.", field="field", got=text[:100],
-        allowed=sorted(evaluator.panel.fields), hint="Score a formula with score_factor of the evaluation server.",
-    )  # fmt: skip
+    @server.resource("alphaloom://panels/{handle}/{part}", mime_type=PARQUET, name="panel part")
+    def panel_part(handle: str, part: str) -> bytes:
+        """Return one part of a panel that get_history handed over."""
+        number = int(part) if part.isdecimal() and len(part) < 7 else -1
+        return served.handles.fetch(handle, number, served.entry.caller.id, str(served.entry.as_of))
 
 
-def _fields(evaluator: Evaluator, query: str) -> list[dict[str, str]]:
+def _add_resources(server: ToolServer, served: Served, shown: Shown) -> None:
+    @server.resource("alphaloom://fields", mime_type="application/json", name="fields")
+    def fields() -> str:
+        """List the fields and groups that factors may use."""
+        return json.dumps({"fields": _fields(shown, ""), "groups": shown.labels()})
+
+    @server.resource("alphaloom://universe", mime_type="application/json", name="universe")
+    def universe() -> str:
+        """List the names of the search window, its span, and how prices are adjusted."""
+        return json.dumps({**_universe(shown), "symbols": shown.symbols[:MOST_SYMBOLS]})
+
+
+def _links(handed: Handed, name: str) -> list[ResourceLink]:
+    return [
+        ResourceLink(
+            type="resource_link",
+            uri=handed.uri(at),
+            name=f"{name}, part {at + 1} of {len(handed.parts)}",
+            mime_type=PARQUET,
+        )
+        for at in range(len(handed.parts))
+    ]
+
+
+def _span(shown: Shown, first_day: date | None, last_day: date | None) -> tuple[int, int]:
+    """Return the first row and the one after the last of a span of days, within the search window."""
+    dates = shown.panel.dates
+    first = 0 if first_day is None else int(np.searchsorted(dates, np.datetime64(first_day, "D"), side="left"))
+    stop = len(dates) if last_day is None else int(np.searchsorted(dates, np.datetime64(last_day, "D"), side="right"))
+    if first >= stop:
+        raise BadArguments(
+            "No trading day of the search window lies in this span.", field="first_day" if first_day else "last_day",
+            got=str(first_day or last_day), allowed=f"{dates[0]} to {dates[-1]}",
+            hint="Leave both away for the whole search window.",
+        )  # fmt: skip
+    return first, stop
+
+
+def _preview(shown: Shown, name: str, first: int, stop: int, columns: list[int]) -> dict[str, Any]:
+    values, said = shown.values(name, first, stop, columns)
+    return {
+        "field": name,
+        "dates": shown.days[first:stop],
+        "symbols": [shown.panel.symbols[place] for place in columns],
+        "values": [[tidy(value) for value in row] for row in values],
+        **said,
+    }
+
+
+def _universe(shown: Shown) -> dict[str, Any]:
+    present = shown.panel.universe.sum(axis=1)
+    return {
+        "window": shown.evaluator.windows.search.record(),
+        "names": len(shown.names),
+        "names_per_day": {"least": int(present.min()), "median": int(np.median(present)), "most": int(present.max())},
+        "horizon_days": shown.evaluator.settings.horizon_days,
+        "adjustment": shown.adjustment,
+        "notes": list(shown.evaluator.panel.stamps),  # other notes may tell of days and names after the window
+    }
+
+
+def _fields(shown: Shown, query: str) -> list[dict[str, str]]:
     rows = [
         {"name": name, "meaning": MEANINGS.get(name, "a column of the user's panel")}
-        for name in evaluator.mandate.columns(evaluator.panel)
+        for name in shown.evaluator.mandate.columns(shown.evaluator.panel)
     ]
     word = query.strip().lower()
-    return [
-        row for row in sorted(rows, key=lambda row: row["name"]) if word in f"{row['name']} {row['meaning']}".lower()
-    ]
-
-
-def _groups(evaluator: Evaluator) -> list[dict[str, Any]]:
-    """Return the groupings with the labels that a name of the search window bears."""
-    panel, names = evaluator.panel, _names(evaluator)
-    seen = {
-        name: sorted({int(code) for code in codes[names]} - {UNKNOWN_GROUP}) for name, codes in panel.groups.items()
-    }
-    return [{"name": name, "labels": [panel.group_labels[name][code] for code in seen[name]]} for name in sorted(seen)]
+    found = [row for row in rows if word in f"{row['name']} {row['meaning']}".lower()]
+    return sorted(found, key=lambda row: row["name"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -13,14 +13,22 @@ from typing import Any, Self
 
 from ..evidence import Bench, Evaluator
 from ..evidence.budget import Budget
+from ..evidence.entries import WATCHLIST, entries
 from ..evidence.mandate import Mandate
 from ..evidence.settings import EvidenceSettings
 from ..ledger import Ledger, Run, digest
 from ..market import Panel
 from ..market.actions import Actions
-from ..market.known import known_on
+from ..market.known import known_on, without
+from ..market.news import Shelf
 from ..sandbox import Runner
 from .access import Caller
+from .drafts import CALLER
+from .entry import Entry, Record
+from .errors import NothingShown
+from .handles import Handles
+from .jobs import Jobs
+from .served import PANELS, Served
 
 __all__ = ["Ground", "Rooms"]
 
@@ -40,7 +48,9 @@ class Ground:
     settings, budget, mandate
         The rules of the campaign file that the servers were started with.
     clock : callable
-        Returns the time, UTC: names runs.
+        Returns the time, UTC: names runs, and ends handles.
+    record : callable
+        Writes a call down, or raises where none can be written.
     actions, volumes
         As `known_on` takes them.
     runner : Runner or None
@@ -49,6 +59,11 @@ class Ground:
         Of the campaign file.
     rules : mapping
         What the runs say that they were begun with.
+    news : Shelf or None
+        Texts; None: there are none.
+    labels : mapping
+        The labels of fields: "confidential", "jurisdiction:CH"; "*" stands for every field. Who does not bear all labels of a
+        field is served a panel without it.
     """
 
     panel: Panel
@@ -58,15 +73,28 @@ class Ground:
     budget: Budget
     mandate: Mandate
     clock: Callable[[], datetime]
+    record: Record
     actions: Actions | None = None
     volumes: str = ""
     runner: Runner | None = None
     seed: int = 0
     rules: Mapping[str, Any] = field(default_factory=dict)
+    news: Shelf | None = None
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def withheld(self, caller: Caller) -> frozenset[str]:
+        """Return the fields and groups that a caller may not see."""
+        marked = {name for name, labels in self.labels.items() if not caller.labels.issuperset(labels)}
+        if "*" in marked:
+            raise NothingShown(
+                "This data may not be shown to you.", field="scope", got=sorted(caller.scopes),
+                allowed=sorted(f"data:{label}" for label in self.labels["*"]), hint="Ask for a token with these scopes.",
+            )  # fmt: skip
+        return frozenset(marked)
 
 
 class Rooms:
-    """Opens an evaluator for each caller, once, and closes their runs at the end.
+    """Opens rooms for each caller, once, and closes their runs at the end.
 
     Parameters
     ----------
@@ -78,8 +106,8 @@ class Rooms:
 
     def __init__(self, ground: Ground, ceiling: date | None = None) -> None:
         self.ground, self.ceiling = ground, ceiling
-        self._benches: dict[date | None, Bench] = {}
-        self._evaluators: dict[Caller, Evaluator] = {}
+        self._benches: dict[tuple[date | None, frozenset[str]], Bench] = {}
+        self._served: dict[Caller, Served] = {}
         self._runs = ExitStack()
         self._turn = Lock()
 
@@ -98,8 +126,8 @@ class Rooms:
         days = [day for day in (caller.as_of, self.ceiling) if day is not None]
         return min(days, default=None)
 
-    def evaluator(self, caller: Caller) -> Evaluator:
-        """Return a caller's evaluator; the same one as long as it is the same caller.
+    def served(self, caller: Caller) -> Served:
+        """Return what a caller's servers stand on; the same as long as it is the same caller.
 
         Raises
         ------
@@ -109,32 +137,56 @@ class Rooms:
             What was known is too little to fix windows on, or it may read fields that are not there.
         """
         with self._turn:
-            if caller not in self._evaluators:
-                self._evaluators[caller] = self._opened(caller)
-            return self._evaluators[caller]
+            if caller not in self._served:
+                self._served[caller] = self._opened(caller)
+            return self._served[caller]
 
-    def _opened(self, caller: Caller) -> Evaluator:
-        ground, bench = self.ground, self._bench(self.last_day(caller))
+    def _opened(self, caller: Caller) -> Served:
+        ground, day = self.ground, self.last_day(caller)
+        evaluator, jobs = self._evaluator(caller), Jobs()
+        self._runs.callback(jobs.close)
+        handles = Handles(ground.ledger.workspace / PANELS, ground.clock)
+        return Served(evaluator, Entry(caller, ground.record, day), handles, jobs, ground.news)
+
+    def _evaluator(self, caller: Caller) -> Evaluator:
+        """Return an evaluator with a run of its own on the ledger."""
+        ground, day = self.ground, self.last_day(caller)
+        bench = self._bench(day, ground.withheld(caller))
         panel, now = bench.scorer.panel, ground.clock()
         slug = "-".join(re.findall(r"[A-Za-z0-9]+", caller.id))[:40].lower() or "caller"
         name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), caller.id])[:4]}"
         evaluator = bench.evaluator(name, ground.budget, mandate=_mandate(ground.mandate, caller))
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
+        config |= {CALLER: caller.id}
         rules = dict(ground.rules)
         ground.ledger.start_run(
             Run(name, config | {"rules": rules}, ground.seed, bench.windows.boundaries.dataset, now.isoformat())
         )
+        held = self._held(day)
+        ground.ledger.record_event(name, "library", "start", held)
         self._runs.callback(ground.ledger.finish_run, name, "done")
         self._runs.enter_context(ground.ledger.lock(name))
         return evaluator
 
-    def _bench(self, day: date | None) -> Bench:
-        if day not in self._benches:
+    def _held(self, day: date | None) -> list[str]:
+        """Return the factors that the library held as far as was known on a day: those that no later day judged."""
+        if day is None:
+            return [row.factor_id for row in self.ground.ledger.library()]
+        return [
+            entry.factor_id
+            for entry in entries(self.ground.ledger)
+            if entry.origin != WATCHLIST and entry.terms is not None and entry.terms.judged_to <= str(day)
+        ]
+
+    def _bench(self, day: date | None, withheld: frozenset[str]) -> Bench:
+        key = (day, withheld)
+        if key not in self._benches:
             ground = self.ground
-            panel = ground.panel if day is None else known_on(ground.panel, day, ground.actions, ground.volumes)
+            whole = without(ground.panel, withheld)
+            panel = whole if day is None else known_on(whole, day, ground.actions, ground.volumes)
             dataset = ground.dataset if day is None else f"{ground.dataset} as of {day}"
-            self._benches[day] = Bench.set_up(panel, ground.ledger, ground.settings, dataset, runner=ground.runner)
-        return self._benches[day]
+            self._benches[key] = Bench.set_up(panel, ground.ledger, ground.settings, dataset, runner=ground.runner)
+        return self._benches[key]
 
 
 def _mandate(mandate: Mandate, caller: Caller) -> Mandate:

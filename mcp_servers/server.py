@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import difflib
+import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from mcp import MCPError
 from mcp.server import MCPServer
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.exceptions import ToolError as SdkToolError
-from mcp.types import CallToolResult, InputRequiredResult, Tool
-from pydantic import ValidationError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    Prompt,
+    Resource,
+    ResourceTemplate,
+    Tool,
+)
+from pydantic import AnyUrl, ValidationError
 
+from .. import __version__
 from ..ledger import AlphaloomError, LedgerError
-from .answers import answer
+from .answers import answer, refusal_of
 from .entry import Entry
-from .errors import BadArguments, ToolFailed, UnknownTool
+from .errors import BadArguments, ToolFailed, UnknownResource, UnknownTool
 
 LONGEST = 100
+T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 
 
@@ -27,45 +42,94 @@ class ToolServer(MCPServer):
     """An `MCPServer` whose refusals are all `{code, field, got, allowed, hint, message}`.
 
     The SDK answers a wrong argument with pydantic's own text, ignores one that the tool does not have, and says of an
-    unknown tool only that it is unknown. With an `entry` it serves one caller: it lists what that one may call, refuses the
-    rest, and answers nothing that is not on record.
+    unknown tool only that it is unknown. It serves one caller: it lists what that one may call, refuses the rest, and answers
+    nothing that is not on record.
     """
 
-    def __init__(
-        self, name: str, *, instructions: str, entry: Entry | None = None, scopes: Mapping[str, str] | None = None
-    ) -> None:
-        """Begin without tools; `scopes` says what each tool asks of a caller."""
-        super().__init__(name, instructions=instructions)
+    def __init__(self, name: str, *, instructions: str, entry: Entry, scopes: Mapping[str, str], reading: str) -> None:
+        """Begin without tools; `scopes` says what each tool asks of a caller, `reading` what resources and prompts ask."""
+        super().__init__(name, instructions=instructions, version=__version__)
         self.entry = entry
-        self._scopes = dict(scopes or {})
+        self._scopes, self._reading = dict(scopes), reading
 
     async def list_tools(self) -> list[Tool]:
         """Return the tools that the caller may call."""
         listed = await super().list_tools()
-        if self.entry is None:
-            return listed
         return [tool for tool in listed if self.entry.refusal(tool.name, self._scopes.get(tool.name)) is None]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; what its schema or the caller's scopes refuse comes back as a refusal like any other."""
-        if self.entry is None:
-            return await self._called(name, arguments, context)
         began, found = self.entry.seconds(), None
         try:
             found = await self._called(name, arguments, context)
         finally:
             kept = found if isinstance(found, CallToolResult) else None
-            unkept = self._unkept(self.entry, name, arguments, kept, began)
+            unkept = self._unkept(name, arguments, kept, began)
         return unkept or found
 
+    async def list_resources(self) -> list[Resource]:
+        """Return the resources that the caller may read."""
+        return await super().list_resources() if self.entry.caller.allows(self._reading) else []
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """Return the kinds of resources that the caller may read."""
+        return await super().list_resource_templates() if self.entry.caller.allows(self._reading) else []
+
+    async def list_prompts(self) -> list[Prompt]:
+        """Return the prompts that the caller may use."""
+        return await super().list_prompts() if self.entry.caller.allows(self._reading) else []
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Return a resource; what cannot be had is refused like a tool's arguments."""
+
+        async def read() -> Iterable[ReadResourceContents] | InputRequiredResult:
+            return await super(ToolServer, self).read_resource(uri, context)
+
+        return await self._told("resources/read", {"uri": str(uri)}, read, _contents)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt, written out."""
+
+        async def written() -> GetPromptResult | InputRequiredResult:
+            if name not in (known := [prompt.name for prompt in await self.list_prompts()]):
+                raise _unknown("prompt", name, known)
+            return await super(ToolServer, self).get_prompt(name, arguments, context)
+
+        return await self._told("prompts/get", {"name": name, **(arguments or {})}, written, _messages)
+
+    async def _told(
+        self, what: str, asked: Mapping[str, Any], reading: Callable[[], Awaitable[T]], body: Callable[[T], bytes]
+    ) -> T:
+        """Return what is read and write that down, or refuse in the words of the house and write that down."""
+        began = self.entry.seconds()
+        refusal: AlphaloomError | None = self.entry.refusal(what, self._reading)
+        found: T | None = None
+        try:
+            found = await reading() if refusal is None else None
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal, and the log the reason
+            refusal = _why_not(error, what)
+        try:
+            code = refusal.code if refusal else ""
+            self.entry.note(self.name, what, asked, None if found is None else body(found), began, code)
+        except LedgerError as error:
+            refusal = error
+        if refusal is not None or found is None:
+            record = refusal_of(refusal or ToolFailed(f"{what} failed.", field=what))
+            raise MCPError(code=INVALID_PARAMS, message=str(record["message"]), data=record)
+        return found
+
     def _unkept(
-        self, entry: Entry, name: str, arguments: dict[str, Any], result: CallToolResult | None, began: float
+        self, name: str, arguments: dict[str, Any], result: CallToolResult | None, began: float
     ) -> CallToolResult | None:
         """Write a call down; return what is answered in its place where it cannot be."""
         try:
-            entry.write(self.name, name, arguments, result, began)
+            self.entry.write(self.name, name, arguments, result, began)
         except LedgerError as error:
             return _refused(error)
         return None
@@ -75,10 +139,12 @@ class ToolServer(MCPServer):
     ) -> CallToolResult | InputRequiredResult:
         schemas = {tool.name: tool.input_schema for tool in await super().list_tools()}
         if name not in schemas:
-            return _refused(_unknown_tool(name, sorted(tool.name for tool in await self.list_tools())))
-        missing = self.entry.refusal(name, self._scopes.get(name)) if self.entry else None
+            return _refused(_unknown("tool", name, sorted(tool.name for tool in await self.list_tools())))
+        missing = self.entry.refusal(name, self._scopes.get(name))
         if missing is not None:
             return _refused(missing)
+        if (broken := _broken(arguments)) is not None:
+            return _refused(broken)
         takes = sorted(schemas[name].get("properties", {}))
         strange = sorted({*arguments} - {*takes})
         if strange:
@@ -88,8 +154,6 @@ class ToolServer(MCPServer):
         except SdkToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 return _refused(_wrong(name, error.__cause__.errors(include_url=False)))
-            if self.entry is None:
-                raise
             LOG.exception("%s of %s failed", name, self.name)
             return _refused(
                 ToolFailed(f"{name} failed, by no fault of yours.", field=name, hint="Ask who runs the server.")
@@ -97,12 +161,41 @@ class ToolServer(MCPServer):
 
 
 def _refused(error: AlphaloomError) -> CallToolResult:
-    return answer(error.record(), refused=True)
+    return answer(refusal_of(error), refused=True)
 
 
-def _unknown_tool(name: str, known: Sequence[str]) -> UnknownTool:
+def _contents(found: Iterable[ReadResourceContents] | InputRequiredResult) -> bytes:
+    """Return what a resource told, as it is weighed and digested."""
+    parts = () if isinstance(found, InputRequiredResult) else found
+    return b"".join(part.content.encode() if isinstance(part.content, str) else part.content for part in parts)
+
+
+def _messages(found: GetPromptResult | InputRequiredResult) -> bytes:
+    return found.model_dump_json().encode()
+
+
+def _why_not(error: Exception, what: str) -> AlphaloomError:
+    """Return what a caller is told of an error met while a resource or a prompt was made."""
+    causes = [error, error.__cause__, error.__cause__.__cause__ if error.__cause__ else None]
+    for cause in causes:
+        if isinstance(cause, AlphaloomError):
+            return cause
+        if isinstance(cause, ResourceNotFoundError):
+            return UnknownResource(
+                "This server has no such resource.", field="uri",
+                hint="resources/list and resources/templates/list tell what there is.",
+            )  # fmt: skip
+        if isinstance(cause, ValidationError):
+            return _wrong(what, cause.errors(include_url=False))
+    if isinstance(error, ValueError):  # the SDK's, of a prompt's arguments
+        return BadArguments(f"{what} was called wrongly: {str(error)[:LONGEST]}", field="arguments")
+    LOG.error("%s failed", what, exc_info=error)
+    return ToolFailed(f"{what} failed, by no fault of yours.", field=what, hint="Ask who runs the server.")
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> UnknownTool:
     return UnknownTool(
-        f"This server has no tool {name[:LONGEST]!r}.", field="name", got=name[:LONGEST], allowed=list(known),
+        f"This server has no {kind} {name[:LONGEST]!r}.", field="name", got=name[:LONGEST], allowed=list(known),
         hint=_nearest(name, known),
     )  # fmt: skip
 
@@ -112,6 +205,21 @@ def _unknown_argument(tool: str, name: str, takes: Sequence[str]) -> BadArgument
         f"{tool} takes no argument {name[:LONGEST]!r}.", field=name[:LONGEST], allowed=list(takes),
         hint=_nearest(name, takes),
     )  # fmt: skip
+
+
+def _broken(arguments: Mapping[str, Any]) -> BadArguments | None:
+    """Return why arguments are no text that could be kept or sent; None where they are."""
+    for name, value in arguments.items():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return BadArguments(
+                f"{name[:LONGEST]} holds half a character.".encode(errors="replace").decode(), field="arguments",
+                allowed="text that is valid Unicode", hint="Leave lone surrogates out.",
+            )  # fmt: skip
+        except (TypeError, ValueError, RecursionError):
+            pass  # the schema says what is wrong with it
+    return None
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
@@ -125,8 +233,15 @@ def _wrong(tool: str, errors: Sequence[Mapping[str, Any]]) -> BadArguments:
     field, first = found[0]
     said = "; ".join(f"{where or 'arguments'}: {_allowed(error)}" for where, error in found)
     got = None if first["type"] == "missing" else _short(first["input"])
-    hint = "The tool's input schema lists its arguments and their bounds."
+    hint = _meant(first) or "The tool's input schema lists its arguments and their bounds."
     return BadArguments(f"{tool} was called wrongly: {said}", field=field, got=got, allowed=_allowed(first), hint=hint)
+
+
+def _meant(error: Mapping[str, Any]) -> str:
+    """Return which of the allowed words was probably meant."""
+    if error["type"] != "literal_error" or not isinstance(error["input"], str):
+        return ""
+    return _nearest(error["input"], re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected", ""))))
 
 
 def _allowed(error: Mapping[str, Any]) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from mcp import Client
 from mcp.server import MCPServer
 from mcp.types import CallToolResult, TextContent
 
+from ..evidence import Evaluator
+from ..ledger.calls import FOLDER, CallLog
 from .errors import ToolError
+from .served import Served
+from .tools import SERVERS, build_server
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,18 @@ def _refusal(name: str, result: CallToolResult, body: dict[str, Any]) -> ToolErr
     )
     error.refused_as = str(body.get("code") or "")
     return error
+
+
+@asynccontextmanager
+async def own_sessions(evaluator: Evaluator, clock: Callable[[], datetime]) -> AsyncIterator[dict[str, Session]]:
+    """Open one session on each server for a campaign's own agents: the servers, rules and record that anybody else gets."""
+    with CallLog.open(evaluator.ledger.workspace / FOLDER, clock=clock) as calls:
+        served = Served.ours(evaluator, calls.append, clock)
+        try:
+            async with open_sessions({name: build_server(name, served) for name in SERVERS}) as sessions:
+                yield sessions
+        finally:
+            served.jobs.close()
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -20,21 +21,23 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..evidence import Evaluator
 from ..ledger import AlphaloomError
 from ..ledger.calls import Outcome, ToolCall
 from .access import Caller, Verifier
-from .entry import Entry, Record
+from .access.caller import ALL_SCOPES
+from .access.oauth import Protected
 from .errors import TokenRefused
 from .rooms import Rooms
+from .served import Served
 from .tools import SERVERS, build_server
 
-__all__ = ["Limits", "web"]
+__all__ = ["Limits", "Protected", "web"]
 
 BODY_BYTES = 1 << 20
 CALLERS = 256
 """Callers whose servers are kept ready; the one that was silent longest makes room."""
 PATH = "/mcp"
+METADATA = "/.well-known/oauth-protected-resource"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,14 @@ class Limits:
     body_bytes: int = BODY_BYTES
     hosts: Sequence[str] = ("127.0.0.1:*", "localhost:*", "[::1]:*")
     origins: Sequence[str] = ("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*")
+
+    @classmethod
+    def reached_as(cls, names: Sequence[str], calls_per_minute: int) -> Limits:
+        """Return the limits of servers that are reached under further names, behind a proxy that speaks TLS."""
+        here = cls()
+        hosts = [spelled for name in names for spelled in (name, f"{name}:*")]
+        origins = [f"https://{name}" for name in names]
+        return cls(calls_per_minute, hosts=(*here.hosts, *hosts), origins=(*here.origins, *origins))
 
 
 @dataclass
@@ -94,8 +105,8 @@ class Web:
 
     rooms: Rooms
     verifier: Verifier
-    record: Record
     limits: Limits
+    protected: Protected | None = None
     seconds: Callable[[], float] = time.monotonic
     _buckets: dict[str, Bucket] = field(default_factory=dict, init=False)
     _ready: OrderedDict[tuple[Caller, str], Attached] = field(default_factory=OrderedDict, init=False)
@@ -123,7 +134,7 @@ class Web:
         except TokenRefused as refused:
             await self._written("anonymous", server, refused.code, began)
             hint = "Send a token of `alphaloom token create` as Authorization: Bearer TOKEN."
-            await self._refused(send, 401, refused.code, str(refused), hint, [(b"www-authenticate", b"Bearer")])
+            await self._refused(send, 401, refused.code, str(refused), hint, [(b"www-authenticate", self._challenge())])
             return
         bucket = self._buckets.setdefault(caller.id, Bucket(float(self.limits.calls_per_minute), began))
         if (wait := bucket.take(self.limits.calls_per_minute, began)) > 0:
@@ -140,6 +151,13 @@ class Web:
             return
         await attached.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, receive, send)
 
+    def _challenge(self) -> bytes:
+        """Return what a client is told that was not let in: where tokens come from, where an OAuth server gives them."""
+        if self.protected is None:
+            return b"Bearer"
+        base = urlsplit(self.protected.resource)
+        return f'Bearer resource_metadata="{base.scheme}://{base.netloc}{METADATA}"'.encode()
+
     async def _caller(self, scope: Scope) -> Caller:
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         kind, _, bearer = header.decode("latin-1").partition(" ")
@@ -153,25 +171,22 @@ class Web:
         async with self._turn:
             key = (caller, server)
             if key not in self._ready:
-                evaluator = await anyio.to_thread.run_sync(self.rooms.evaluator, caller)
+                served = await anyio.to_thread.run_sync(self.rooms.served, caller)
                 assert self._tasks is not None, "the application is running"
-                self._ready[key] = await self._tasks.start(self._kept, evaluator, caller, server)
+                self._ready[key] = await self._tasks.start(self._kept, served, server)
                 while len(self._ready) > CALLERS * len(SERVERS):
                     self._ready.popitem(last=False)[1].end.set()
             self._ready.move_to_end(key)
             return self._ready[key]
 
-    async def _kept(
-        self, evaluator: Evaluator, caller: Caller, server: str, *, task_status: TaskStatus[Attached]
-    ) -> None:
+    async def _kept(self, served: Served, server: str, *, task_status: TaskStatus[Attached]) -> None:
         """Run a caller's server until it must make room."""
-        entry = Entry(caller, self.record, self.rooms.last_day(caller))
         security = TransportSecuritySettings(
             enable_dns_rebinding_protection=True,
             allowed_hosts=list(self.limits.hosts),
             allowed_origins=list(self.limits.origins),
         )
-        app = build_server(server, evaluator, entry).streamable_http_app(
+        app = build_server(server, served).streamable_http_app(
             streamable_http_path=PATH, json_response=True, stateless_http=True,
             max_request_body_size=self.limits.body_bytes, transport_security=security,
         )  # fmt: skip
@@ -183,7 +198,7 @@ class Web:
     async def _written(self, who: str, server: str, code: str, began: float) -> None:
         """Write down what was refused before a tool was reached."""
         took = 1e3 * (self.seconds() - began)
-        self.record(ToolCall(who, server, "http", Outcome.REFUSED, code, duration_ms=took))
+        self.rooms.ground.record(ToolCall(who, server, "http", Outcome.REFUSED, code, duration_ms=took))
 
     async def _refused(
         self, send: Send, status: int, code: str, message: str, hint: str = "",
@@ -203,15 +218,24 @@ class Attached:
     end: anyio.Event = field(default_factory=anyio.Event)
 
 
-def web(rooms: Rooms, verifier: Verifier, record: Record, limits: Limits | None = None) -> Starlette:
+def web(
+    rooms: Rooms, verifier: Verifier, limits: Limits | None = None, protected: Protected | None = None
+) -> Starlette:
     """Return the application that serves all servers."""
     from starlette.responses import JSONResponse
-    from starlette.routing import Mount, Route
+    from starlette.routing import BaseRoute, Mount, Route
 
-    gate = Web(rooms, verifier, record, limits or Limits())
+    gate = Web(rooms, verifier, limits or Limits(), protected)
 
     async def health(_request: object) -> JSONResponse:
         """Say that it runs."""
         return JSONResponse({"status": "ok", "servers": sorted(SERVERS)})
 
-    return Starlette(routes=[Route("/health", health), Mount("/", app=gate)], lifespan=gate.lifespan)
+    async def metadata(_request: object) -> JSONResponse:
+        """Say whose tokens are taken (RFC 9728)."""
+        assert protected is not None, "there is no such route without it"
+        told = {"resource": protected.resource, "authorization_servers": [protected.issuer]}
+        return JSONResponse({**told, "scopes_supported": list(ALL_SCOPES[:-1]), "bearer_methods_supported": ["header"]})
+
+    routes: list[BaseRoute] = [Route("/health", health), *([Route(METADATA, metadata)] if protected else [])]
+    return Starlette(routes=[*routes, Mount("/", app=gate)], lifespan=gate.lifespan)

@@ -15,7 +15,11 @@ from .reading import read_news
 from .records import NewsSource
 from .shelf import Shelf
 
+NEWS = "news"
+"""The folder of a workspace in which the shelf lies."""
+
 __all__ = [
+    "NEWS",
     "THRESHOLD",
     "Clean",
     "Held",

@@ -100,7 +100,7 @@ class Servers:
         self.fuse.tick()
         return json.loads(json.dumps(reply, allow_nan=False))  # type: ignore[no-any-return]
 
-    def recall(self, limit: int, query: str = "") -> dict[str, Any]:
+    def recall_attempts(self, limit: int, query: str = "") -> dict[str, Any]:
         rows = sorted(self.scored.values(), key=lambda row: (-abs(row["t"]), row["id"]))
         return {
             "factors": rows[:limit],
@@ -114,7 +114,7 @@ class Servers:
     def search_fields(self, query: str) -> dict[str, Any]:
         return {"fields": [{"name": name, "meaning": name} for name in FIELDS if query in name]}
 
-    def budget(self) -> dict[str, Any]:
+    def get_budget(self) -> dict[str, Any]:
         return {"evaluations_left": self.evaluations - len(self.scored), "trials_left": self.trials - len(self.looks)}
 
     def choose_drafts(
@@ -125,12 +125,10 @@ class Servers:
         turned = [{"place": place, "text": f"-({texts[place]})"} for place in chosen[: int(either)]]
         return {"forecasts": [None] * len(texts), "chosen": chosen, "turned": turned}
 
-    def leaders(self, limit: int = 10) -> dict[str, Any]:
-        """Say that nothing leads."""
-        return {"leaders": []}
-
-    def unexplored(self, limit: int = 24) -> dict[str, Any]:
-        """Name one formula that nobody wrote."""
+    def list_formulas(self, which: str, limit: int = 10) -> dict[str, Any]:
+        """Say that nothing leads, and name one formula that nobody wrote."""
+        if which == "leaders":
+            return {"leaders": []}
         return {
             "unexplored": [{"text": "ts_kurt(close, 33)", "rank_ic": 0.0, "beside": 0.0, "known": 0.0}][:limit],
             "surveying": False,
@@ -153,14 +151,13 @@ class Servers:
         weaknesses = [{"code": "turnover", "message": "half of the book is traded each day", "value": 0.5}]
         return {"ok": True, "id": expression.id, "text": text, "sheet": sheet, "weaknesses": weaknesses, "new": True}
 
-    def submit_to_gate(self, ids: list[str], key: str) -> dict[str, Any]:
+    def submit_to_gate(self, ids: list[str], key: str, as_set: bool = False) -> dict[str, Any]:
+        if as_set:
+            self.looks["set"] = ids
+            return {"verdicts": [{"id": "set", "verdict": "rejected", "reasons": []}]}
         assert all(name in self.scored for name in ids)
         self.looks.update(dict.fromkeys(ids))
         return {"verdicts": [{"id": name, "verdict": "rejected", "reasons": []} for name in ids]}
-
-    def submit_set(self, members: list[str], key: str) -> dict[str, Any]:
-        self.looks["set"] = members
-        return {"verdict": {"id": "set", "verdict": "rejected", "reasons": []}}
 
 
 @dataclass

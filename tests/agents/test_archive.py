@@ -162,12 +162,12 @@ def test_what_leads_is_sent_although_the_archive_let_it_go(lab: Maker) -> None:
     desk = campaign.desk()
     branch, text = "r01/h00", "rank(close)"
     desk.journal.record("hypothesis", branch, CLAIM | {"statement": "Losers rise.", "fields": ["close"]})
-    desk.journal.record("recall", "r01", campaign.servers.recall(1))
+    desk.journal.record("recall", "r01", campaign.servers.recall_attempts(1))
     scored = campaign.servers.score_factor(text, {"id": branch, **CLAIM}, "key") | {"key": f"{branch}/s0/c0/a0"}
     scored["sheet"]["t"] = 4.0
     desk.journal.record("score", scored["key"], scored)
     (mark,) = placed(desk, branch, [scored])
-    campaign.servers.leaders = lambda limit=10: {"leaders": [{"id": mark.id}]}  # type: ignore[method-assign]
+    campaign.servers.list_formulas = lambda which, limit=10: {"leaders": [{"id": mark.id}]}  # type: ignore[method-assign]
     assert asyncio.run(gate.spend(desk, [], [], gate.Purse(2, 0, 3.0, False), "r01/gate")) == [mark]
 
 

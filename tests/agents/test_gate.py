@@ -54,10 +54,10 @@ def test_trials_are_kept_for_the_close_and_the_set_goes_first(lab: Callable[...,
     )
     campaign.servers.strength = lambda text: 5.0
     campaign.run()
-    named = [name for name, _ in campaign.servers.calls if name.startswith("submit")]
-    assert named[0] == "submit_set"
-    assert set(named[1:]) <= {"submit_to_gate"}
-    assert len(sent(campaign, "submit_set")[0]["members"]) >= 2
+    first, *others = sent(campaign, "submit_to_gate")
+    assert first["as_set"]
+    assert len(first["ids"]) >= 2
+    assert not any(each.get("as_set") for each in others)
 
 
 def test_what_contradicts_its_hypothesis_or_is_weak_is_not_sent(lab: Callable[..., Lab]) -> None:

@@ -39,8 +39,8 @@ def held(lab: Maker) -> Lab:
     campaign = lab(config=AgentsConfig(rounds=1, hypotheses=2, candidates=2, steps=1, min_search_t=0, set_size=0))
     judge = campaign.servers.submit_to_gate
 
-    def submit(ids: list[str], key: str) -> dict[str, Any]:
-        told = judge(ids, key)
+    def submit(ids: list[str], key: str, as_set: bool = False) -> dict[str, Any]:
+        told = judge(ids, key, as_set)
         if not any(name == "budget" and "review" in str(more) for name, more in campaign.servers.calls):
             told["verdicts"][0]["verdict"] = AWAITING
         return told

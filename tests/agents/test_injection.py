@@ -77,7 +77,7 @@ def from_a_hypothesis(campaign: Lab, text: str) -> None:
 
 def from_a_tool(campaign: Lab, text: str) -> None:
     campaign.model.say = canned
-    recall, score = campaign.servers.recall, campaign.servers.score_factor
+    recall, score = campaign.servers.recall_attempts, campaign.servers.score_factor
 
     def told(limit: int, query: str = "") -> dict[str, Any]:
         past = {"id": "r09/h00", "mechanism": text, "statement": text, "outcome": text, "fate": text}
@@ -87,7 +87,7 @@ def from_a_tool(campaign: Lab, text: str) -> None:
     def scored(*given: Any, **named: Any) -> dict[str, Any]:
         return {**score(*given, **named), "explained": text, "note": text}
 
-    campaign.servers.recall, campaign.servers.score_factor = told, scored  # type: ignore[method-assign]
+    campaign.servers.recall_attempts, campaign.servers.score_factor = told, scored  # type: ignore[method-assign]
     campaign.run()
 
 
@@ -96,9 +96,9 @@ def from_a_reviewer(campaign: Lab, text: str) -> None:
     judge = campaign.servers.submit_to_gate
     done: list[str] = []
 
-    def submit(ids: list[str], key: str) -> dict[str, Any]:
-        verdicts = judge(ids, key)["verdicts"]
-        if not done:
+    def submit(ids: list[str], key: str, as_set: bool = False) -> dict[str, Any]:
+        verdicts = judge(ids, key, as_set)["verdicts"]
+        if not done and not as_set:
             done.append(key)
             verdicts[0]["verdict"] = "awaiting approval"
         return {"verdicts": verdicts}
@@ -203,19 +203,19 @@ def test_an_obedient_model_can_only_fill_its_schema(
 
     campaign.model.say = say
     if where == "tool":
-        recall = campaign.servers.recall
+        recall = campaign.servers.recall_attempts
 
         def told(limit: int, query: str = "") -> dict[str, Any]:
             return recall(limit, query) | {"library": [{"id": TARGET_ID, "text": HOSTILE}]}
 
-        campaign.servers.recall = told  # type: ignore[method-assign]
+        campaign.servers.recall_attempts = told  # type: ignore[method-assign]
     assert campaign.run()["finished"]
     assert all(tool in HELD[agent] for agent, tool in reached)
     assert (campaign.servers.evaluations, campaign.servers.trials) == budget
     scored = [given for name, given in campaign.servers.calls if name == "score_factor"]
     steps = CONFIG.rounds * CONFIG.hypotheses * (CONFIG.steps + 1) * (CONFIG.repairs + 1)
     assert len(scored) <= steps * CONFIG.candidates
-    looks = [given for name, given in campaign.servers.calls if name in ("submit_to_gate", "submit_set")]
+    looks = [given for name, given in campaign.servers.calls if name == "submit_to_gate"]
     assert TARGET_ID not in json.dumps(looks)
     assert len(campaign.servers.looks) <= CONFIG.rounds * CONFIG.trials_per_round + 1
 

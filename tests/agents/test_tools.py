@@ -12,9 +12,9 @@ from alphaloom.agents.errors import ToolRefused
 from .doubles import Fuse, Servers
 
 HELD = {
-    "idea": ("factors.recall", "market.search_fields", "evaluation.unexplored"),
+    "idea": ("factors.recall_attempts", "market.search_fields", "evaluation.list_formulas"),
     "factor": ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor"),
-    "eval": ("evaluation.budget", "evaluation.leaders", "evaluation.submit_to_gate", "evaluation.submit_set"),
+    "eval": ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit_to_gate"),
 }
 
 

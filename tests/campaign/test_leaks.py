@@ -21,11 +21,12 @@ from alphaloom.evidence.survivorship import Survivorship
 from alphaloom.factors import PlantSettings, planted_market
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, SyntheticConfig
-from alphaloom.mcp_servers import SERVERS, Session, open_sessions
+from alphaloom.mcp_servers import Session
 from alphaloom.mcp_servers import market as market_tools
 from alphaloom.sandbox import status
 
 from ..mcp_servers.numbers import MOST_DIGITS, floats, sign, signs, told
+from ..mcp_servers.opened import opened_to
 from . import markets
 
 FEWEST = 4
@@ -164,7 +165,7 @@ def test_agents_were_told_something_and_there_was_something_to_tell(heard: Heard
     assert len(heard.prompts) > 8
     assert len(heard.secrets) > 300
     assert any("def factor(panel)" in text for text in heard.texts) == bool(settings)
-    assert {"score_factor", "submit_to_gate", "budget", "recall"} <= {name for name, _ in heard.answers}
+    assert {"score_factor", "submit_to_gate", "get_budget", "recall_attempts"} <= {name for name, _ in heard.answers}
 
 
 def test_no_number_of_a_later_window_is_told(heard: Heard) -> None:
@@ -173,7 +174,6 @@ def test_no_number_of_a_later_window_is_told(heard: Heard) -> None:
 
 def test_a_verdict_says_steps_and_words_and_no_figure_of_any_size(heard: Heard) -> None:
     verdicts = [body for name, body in heard.answers if name == "submit_to_gate" for body in body["verdicts"]]
-    verdicts += [body["verdict"] for name, body in heard.answers if name == "submit_set"]
     assert verdicts
     for verdict in verdicts:
         assert set(verdict) == {"id", "verdict", "reasons"}
@@ -195,7 +195,7 @@ def test_a_planted_leak_is_caught(heard: Heard, digits: int) -> None:
     percent = f"{100 * outcome:.{digits}g} %"
     for planted in (
         replace(heard, prompts=[*heard.prompts, f"it did {number} later"]),
-        replace(heard, answers=[*heard.answers, ("budget", {"trials_left": float(number)})]),
+        replace(heard, answers=[*heard.answers, ("get_budget", {"trials_left": float(number)})]),
         replace(heard, notes=[*heard.notes, f"about {percent} a day"]),
     ):
         assert len(leaks(planted)) == 1
@@ -252,7 +252,7 @@ def asked(panel: Panel, workspace: Path) -> list[dict[str, Any]]:
     }
 
     async def ask(evaluator: Evaluator) -> list[dict[str, Any]]:
-        async with open_sessions({name: build(evaluator) for name, build in SERVERS.items()}) as sessions:
+        async with opened_to(evaluator) as sessions:
             market, factors, evaluation = (sessions[name] for name in ("market", "factors", "evaluation"))
             shown = [await market.call("preview_panel", {"field": name, "rows": 20}) for name in panel.fields]
             scored = [
@@ -260,7 +260,7 @@ def asked(panel: Panel, workspace: Path) -> list[dict[str, Any]]:
                 for text in ("log(cap)", "rank(ts_mean(volume, 20))", "rank(close)", "group_zscore(log(cap), sector)")
             ]
             whole = [await market.call("search_fields", {}), await market.call("describe_universe", {})]
-            return [*shown, *scored, *whole, await factors.call("recall", {})]
+            return [*shown, *scored, *whole, await factors.call("recall_attempts", {})]
 
     with Ledger.open(workspace, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as ledger:
         ledger.start_run(Run("run", {}, 1, "data", "2026"))

@@ -11,9 +11,10 @@ import pytest
 
 from alphaloom.evidence import Budget, Evaluator
 from alphaloom.ledger import Ledger
-from alphaloom.mcp_servers import SERVERS, Session, build_server, open_sessions
+from alphaloom.mcp_servers import Session
 
 from ..evidence.lab import SMALL, Lab, market, read
+from .opened import opened_to
 
 Answer = TypeVar("Answer")
 Ask = Callable[[dict[str, Session]], Awaitable[Answer]]
@@ -37,7 +38,7 @@ def talk(evaluator: Evaluator) -> Talk:
 
     def converse(ask: Ask[Any]) -> Any:
         async def opened() -> Any:
-            async with open_sessions({name: build_server(name, evaluator) for name in SERVERS}) as sessions:
+            async with opened_to(evaluator) as sessions:
                 return await ask(sessions)
 
         return asyncio.run(opened())

@@ -16,12 +16,14 @@ from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 from alphaloom.market.actions import Actions
-from alphaloom.mcp_servers import SERVERS, build_server, open_sessions
 from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.entry import EVERYTHING
 from alphaloom.mcp_servers.errors import ToolError
 from alphaloom.mcp_servers.rooms import Ground, Rooms
+from alphaloom.mcp_servers.served import PANELS
 
 from ..market.vendor import Vendor
+from .opened import opened_to, unrecorded
 
 VENDOR = Vendor.of(420, 40, comes=390)
 ACTIONS = VENDOR.actions([(200, 3, 20, 2.0), (330, 5, 0, 1.5), (400, 0, 30, 2.0), (405, 7, 50, 7.0)])
@@ -43,6 +45,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("market.describe_universe", {}),
     ("market.preview_panel", {"field": "tomorrow"}),
     *(("market.preview_panel", {"field": name, "rows": 20}) for name in ("close", "close_raw", "volume", "vwap", "amount")),
+    *(("market.get_history", {"field": name}) for name in ("close", "volume", "returns")),
+    ("market.get_calendar", {}),
     *(("factors.check_factor", {"text": text}) for text in FORMULAS),
     *(("factors.find_similar", {"text": text}) for text in FORMULAS),
     *(
@@ -50,9 +54,11 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
         for at, text in enumerate(FORMULAS)
     ),
     ("evaluation.choose_drafts", {"texts": [*FORMULAS, "ts_skew(returns, 30)"], "hypothesis": CLAIM}),
-    ("evaluation.unexplored", {"limit": 5}),
-    ("evaluation.leaders", {}),
-    ("factors.recall", {}),
+    ("evaluation.list_formulas", {"which": "unexplored", "limit": 5}),
+    ("evaluation.list_formulas", {"which": "leaders"}),
+    ("factors.recall_attempts", {}),
+    ("factors.search_library", {}),
+    ("evaluation.get_budget", {}),
 ]  # fmt: skip
 
 
@@ -60,8 +66,7 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
     """Return what every tool answers a caller, as it stands on the wire."""
 
     async def ask(rooms: Rooms) -> list[str]:
-        evaluator = rooms.evaluator(caller)
-        async with open_sessions({name: build_server(name, evaluator) for name in SERVERS}) as sessions:
+        async with opened_to(rooms.served(caller)) as sessions:
             answers = []
             for name, arguments in ASKED:
                 server, _, tool = name.partition(".")
@@ -70,13 +75,20 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
                 except ToolError as refused:
                     answer = refused.record()
                 answers.append(json.dumps([name, answer], sort_keys=True))
+            for server, session in sessions.items():
+                there = (await session.client.list_resources()).resources
+                assert there
+                for uri in sorted(str(resource.uri) for resource in there):
+                    answers.append(f"{server} {uri} {(await session.client.read_resource(uri)).model_dump_json()}")
             return answers
 
     def clock() -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC)
 
+    (folder / PANELS).mkdir(parents=True)
+    (folder / PANELS / "key").write_bytes(bytes(32))  # or handles would differ
     with Ledger.open(folder, clock=clock) as ledger:
-        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, actions, "adjusted")
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, actions, "adjusted")
         with Rooms(ground) as rooms:
             return asyncio.run(ask(rooms))
 
@@ -84,7 +96,7 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
 @pytest.mark.parametrize("stop", [300, 385, 402])
 def test_answers_are_those_of_data_that_end_on_the_callers_last_day(stop: int, tmp_path: Path) -> None:
     day = VENDOR.raw.dates[stop - 1].astype(object)
-    caller = Caller("ann", as_of=day)
+    caller = Caller("ann", EVERYTHING, as_of=day)
     of_all = told(VENDOR.sold(420, ACTIONS), ACTIONS, caller, tmp_path / "all")
     of_then = told(
         VENDOR.sold(stop, VENDOR.until(ACTIONS, stop)), VENDOR.until(ACTIONS, stop), caller, tmp_path / "then"
@@ -100,10 +112,11 @@ def test_an_earlier_ceiling_of_the_server_holds_for_every_caller(tmp_path: Path)
     day, later = (VENDOR.raw.dates[row].astype(object) for row in (350, 400))
     with Ledger.open(tmp_path, clock=clock) as ledger:
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, ACTIONS, "adjusted")
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted")
         with Rooms(ground, ceiling=day) as rooms:
-            assert rooms.evaluator(Caller("ann", as_of=later)).panel.dates[-1] == panel.dates[350]
-            assert rooms.evaluator(Caller("bob")).panel is rooms.evaluator(Caller("ann", as_of=later)).panel
-            assert rooms.evaluator(Caller("bob")).run != rooms.evaluator(Caller("ann", as_of=later)).run
-            narrow = rooms.evaluator(Caller("eve", fields=frozenset({"close", "returns"})))
-            assert narrow.mandate.fields == ("close", "returns")
+            ann, bob = rooms.served(Caller("ann", as_of=later)), rooms.served(Caller("bob"))
+            assert ann.evaluator.panel.dates[-1] == panel.dates[350]
+            assert ann.evaluator.panel is bob.evaluator.panel
+            assert ann.evaluator.run != bob.evaluator.run
+            narrow = rooms.served(Caller("eve", fields=frozenset({"close", "returns"})))
+            assert narrow.evaluator.mandate.fields == ("close", "returns")

@@ -21,7 +21,7 @@ SCOPES = {"read_it": Scope.DATA_READ, "score_it": Scope.EVAL_RUN, "break_it": Sc
 
 def served(record: Any, *scopes: str) -> ToolServer:
     entry = Entry(Caller("ann", frozenset(scopes)), record, seconds=iter(range(1000)).__next__)
-    server = ToolServer("alphaloom-try", instructions="", entry=entry, scopes=SCOPES)
+    server = ToolServer("alphaloom-try", instructions="", entry=entry, scopes=SCOPES, reading=Scope.DATA_READ)
 
     @server.tool()
     @tool

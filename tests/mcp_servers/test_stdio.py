@@ -45,6 +45,6 @@ def test_a_server_answers_over_standard_input_and_output(tmp_path: Path) -> None
             return tools, dict(said.structured_content or {}), dict(refused.structured_content or {})
 
     tools, said, refusal = asyncio.run(asyncio.wait_for(ask(), 60))
-    assert tools == ["describe_universe", "preview_panel", "search_fields"]
+    assert tools == ["describe_universe", "get_calendar", "get_history", "preview_panel", "search_fields"]
     assert (said["field"], len(said["dates"])) == ("close", 2)
     assert refusal["code"] == "arguments"

@@ -15,10 +15,11 @@ from alphaloom.evidence import Evaluator
 from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
 from alphaloom.ledger.errors import DamagedObject
 from alphaloom.ledger.refusal import refusal
-from alphaloom.mcp_servers import SERVERS, Session, build_server, open_sessions
+from alphaloom.mcp_servers import SERVERS, Session
 from alphaloom.mcp_servers.errors import ToolError
 
 from ..evidence.lab import SMALL, Lab, market
+from .opened import opened_to
 
 Call = Callable[..., dict[str, Any]]
 ONE, TWO = "rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)"
@@ -26,18 +27,37 @@ THREE = "rank(ts_argmax(volume, 12)) - rank(ts_argmin(low, 15))"
 
 TOOLS = {
     "evaluation": {
-        "budget": True,
         "choose_drafts": True,
-        "leaders": True,
-        "unexplored": True,
+        "get_budget": True,
+        "get_job": True,
+        "list_formulas": True,
+        "measure_decay": True,
         "score_factor": False,
-        "submit_set": False,
+        "stress_factor": True,
         "submit_to_gate": False,
     },
-    "factors": {"check_factor": True, "explain_factor": True, "find_similar": True, "recall": True},
-    "market": {"describe_universe": True, "preview_panel": True, "search_fields": True},
+    "factors": {
+        "check_factor": True,
+        "explain_factor": True,
+        "find_similar": True,
+        "get_factor": True,
+        "recall_attempts": True,
+        "register_factor": False,
+        "search_library": True,
+        "translate_factor": True,
+    },
+    "market": {
+        "describe_universe": True,
+        "get_calendar": True,
+        "get_history": True,
+        "preview_panel": True,
+        "search_fields": True,
+    },
 }
 """Each server's tools, and whether they only read."""
+
+
+SPENDING: dict[str, list[str]] = {"evaluation": ["submit_to_gate"], "factors": [], "market": []}
 
 
 def hypothesis(**changed: Any) -> dict[str, Any]:
@@ -66,7 +86,8 @@ def test_each_server_has_these_tools_and_says_what_they_do(talk: Callable[..., A
             assert await session.tools() == sorted(tool.name for tool in tools)
             assert all(tool.description for tool in tools)
             marks = {tool.name: tool.annotations for tool in tools}
-            assert all(mark and not mark.destructive_hint and not mark.open_world_hint for mark in marks.values())
+            assert [tool for tool, mark in marks.items() if mark and mark.destructive_hint] == SPENDING[name]
+            assert not [tool for tool, mark in marks.items() if not mark or mark.open_world_hint]
             assert all(mark and mark.idempotent_hint for mark in marks.values())
             found[name] = {tool: bool(mark and mark.read_only_hint) for tool, mark in marks.items()}
         return found
@@ -103,7 +124,7 @@ def test_no_tool_says_what_a_note_on_the_whole_panel_says(ledger: Ledger) -> Non
     run = Lab.open(ledger, "run", replace(market().rows(0, 417), notes=notes), SMALL)
 
     async def ask() -> list[dict[str, Any]]:
-        async with open_sessions({name: build_server(name, run.evaluator) for name in SERVERS}) as sessions:
+        async with opened_to(run.evaluator) as sessions:
             scored = await sessions["evaluation"].call("score_factor", asked(run.evaluator, ONE))
             assert scored["ok"]
             return [scored, await sessions["market"].call("describe_universe", {})]
@@ -173,13 +194,14 @@ def test_a_factor_is_scored_submitted_and_recalled(call: Call, evaluator: Evalua
         call("evaluation.score_factor", **asked(evaluator, text, key, id=key))["id"]
         for text, key in ((TWO, "k2"), (THREE, "k3"))
     ]
-    stale = call("evaluation.submit_set", members=[scored["id"], ids[0]], key="t")["verdict"]
+    stale = call("evaluation.submit_to_gate", ids=[scored["id"], ids[0]], key="t", as_set=True)["verdicts"][0]
     assert (stale["verdict"], [reason.partition(":")[0] for reason in stale["reasons"]]) == ("rejected", ["fresh"])
-    assert call("evaluation.budget")["trials_left"] == 1
-    assert call("evaluation.submit_set", members=ids, key="u")["verdict"]["id"].startswith("f")
-    assert call("evaluation.budget") == {"evaluations_left": 5, "trials_left": 0}
-    assert {row["id"] for row in call("factors.recall")["factors"]} == {scored["id"], *ids}
-    assert len(call("factors.recall", limit=1)["factors"]) == 1
+    assert call("evaluation.get_budget")["trials_left"] == 1
+    (verdict,) = call("evaluation.submit_to_gate", ids=ids, key="u", as_set=True)["verdicts"]
+    assert verdict["id"].startswith("f")
+    assert call("evaluation.get_budget") == {"evaluations_left": 5, "trials_left": 0}
+    assert {row["id"] for row in call("factors.recall_attempts")["factors"]} == {scored["id"], *ids}
+    assert len(call("factors.recall_attempts", limit=1)["factors"]) == 1
 
 
 def test_a_refused_proposal_is_an_answer_not_an_error(call: Call) -> None:
@@ -190,20 +212,26 @@ def test_a_refused_proposal_is_an_answer_not_an_error(call: Call) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "code", "field", "said"),
     [
-        ("market.preview_panel", {"field": "rank(close)"}, "unknown_field", "field", "Only fields can be previewed"),
+        ("market.preview_panel", {"field": "rank(close)"}, "unknown_field", "field", "Only fields can be shown"),
         ("market.preview_panel", {"field": "clsoe"}, "formula", "", "unknown field 'clsoe'"),
         ("market.preview_panel", {"field": "close", "rows": 21}, "arguments", "rows", "less than or equal to 20"),
         ("market.preview_panel", {}, "arguments", "field", "field: must be given"),
         ("market.preview_panel", {"field": "close", "row": 2}, "arguments", "row", "takes no argument 'row'"),
         ("market.forecast", {}, "unknown_tool", "name", "no tool 'forecast'"),
         ("factors.explain_factor", {"text": "rank(clsoe)"}, "formula", "", "unknown field 'clsoe'"),
-        ("factors.check_factor", {"text": "close", "dialect": "qlb"}, "formula", "", "unknown dialect 'qlb'"),
+        ("factors.check_factor", {"text": "close", "dialect": "qlb"}, "arguments", "dialect", "'qlib' or"),
         ("factors.explain_factor", {"text": ""}, "arguments", "text", "at least 1 character"),
-        ("factors.recall", {"limit": "many"}, "arguments", "limit", "must be a valid integer"),
+        ("factors.recall_attempts", {"limit": "many"}, "arguments", "limit", "must be a valid integer"),
         ("factors.find_similar", {"text": "close", "top": 0}, "arguments", "top", "greater than or equal to 1"),
         ("evaluation.submit_to_gate", {"ids": ["f12"], "key": "k"}, "arguments", "ids.0", "must match pattern"),
         ("evaluation.submit_to_gate", {"ids": ["f0123456789abcdef"], "key": "k"}, "unknown_factor", "id", "No factor"),
-        ("evaluation.submit_set", {"members": ["f0123456789abcdef"], "key": "k"}, "arguments", "members", "at least 2"),
+        (
+            "evaluation.submit_to_gate",
+            {"ids": ["f0123456789abcdef"], "key": "k", "as_set": True},
+            "arguments",
+            "ids",
+            "2 to 10",
+        ),
         (
             "evaluation.score_factor",
             {"text": ONE, "hypothesis": hypothesis(direction=0), "key": "k"},
@@ -252,7 +280,7 @@ def test_trials_end_with_a_refusal_that_says_so(refused: Call, call: Call, evalu
 
 
 def test_a_session_raises_the_refusal_as_it_came(call: Call) -> None:
-    with pytest.raises(ToolError, match="Only fields can be previewed") as caught:
+    with pytest.raises(ToolError, match="Only fields can be shown") as caught:
         call("market.preview_panel", field="rank(close)")
     assert caught.value.record()["code"] == "unknown_field"
     assert caught.value.field == "field"
@@ -271,7 +299,7 @@ def test_a_bug_shows_no_text_of_its_own(talk: Callable[..., Any], monkeypatch: p
         raise RuntimeError("/home/somebody/secret.py")
 
     monkeypatch.setattr(Evaluator, "trials_left", broken)
-    result = talk(lambda sessions: sessions["evaluation"].client.call_tool("budget", {}))
+    result = talk(lambda sessions: sessions["evaluation"].client.call_tool("get_budget", {}))
     assert result.is_error
     assert "secret" not in str(result)
 
@@ -298,7 +326,7 @@ def test_no_tool_names_a_day_after_the_search_window(ledger: Ledger) -> None:
     last = run.evaluator.windows.search.last_day
 
     async def everything() -> list[dict[str, Any]]:
-        async with open_sessions({name: build_server(name, run.evaluator) for name in SERVERS}) as sessions:
+        async with opened_to(run.evaluator) as sessions:
             market_, factors, evaluation = (sessions[name] for name in ("market", "factors", "evaluation"))
             scored = [
                 await evaluation.call("score_factor", asked(run.evaluator, text, text, id=text)) for text in (ONE, TWO)
@@ -307,9 +335,9 @@ def test_no_tool_names_a_day_after_the_search_window(ledger: Ledger) -> None:
             return [
                 *scored,
                 await evaluation.call("submit_to_gate", {"ids": ids, "key": "g"}),
-                await evaluation.call("submit_set", {"members": ids, "key": "s"}),
-                await evaluation.call("budget", {}),
-                await factors.call("recall", {"limit": 100}),
+                await evaluation.call("submit_to_gate", {"ids": ids, "key": "s", "as_set": True}),
+                await evaluation.call("get_budget", {}),
+                await factors.call("recall_attempts", {"limit": 100}),
                 *[
                     await factors.call(name, {"text": ONE})
                     for name in ("check_factor", "explain_factor", "find_similar")
@@ -342,7 +370,7 @@ def test_what_the_ledger_refuses_is_told_without_records_and_folders(
         raise error
 
     monkeypatch.setattr(Evaluator, "trials_left", broken)
-    body = refused("evaluation.budget")
+    body = refused("evaluation.get_budget")
     assert said in body["message"]
     assert body["hint"]
     assert not [secret for secret in ("0.01234", "somebody", "objects") if secret in str(body)]

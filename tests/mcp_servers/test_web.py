@@ -64,8 +64,8 @@ def running(folder: Path, **limits: Any) -> Iterator[Running]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         served = Running(f"http://127.0.0.1:{port}")
-        with Rooms(Ground(PANEL, "market", ledger, SETTINGS, Budget(), Mandate(), clock)) as rooms:
-            app = web(rooms, Known(), served.calls.append, Limits(**limits))
+        with Rooms(Ground(PANEL, "market", ledger, SETTINGS, Budget(), Mandate(), clock, served.calls.append)) as rooms:
+            app = web(rooms, Known(), Limits(**limits))
             server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
             free.listen()
             thread = threading.Thread(target=server.run, kwargs={"sockets": [free]})

@@ -1,0 +1,147 @@
+"""The servers as a person starts them: which data, whose callers, over standard input or HTTP, until the end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from ..campaign import WORKSPACE
+from ..evidence.jail import Jail
+from ..evidence.mandate import Mandate
+from ..ledger import Ledger
+from ..ledger.calls import FOLDER, CallLog
+from ..market.news import NEWS, Shelf
+from ..mcp_servers.access import AnyOf, Caller, Tokens, Verifier
+from ..mcp_servers.access.oauth import read_oauth
+from ..mcp_servers.rooms import Ground, Rooms
+from ..mcp_servers.tools import SERVERS, build_server
+from ..mcp_servers.web import Limits, Protected, web
+from .console import notices
+from .errors import AddressTaken
+from .place import Place
+from .research import settings_at
+
+__all__ = ["Door", "serve_http", "serve_stdio"]
+
+GRACE_S = 10
+"""How long calls under way may take when the servers end."""
+BACKLOG = 512
+STDIO = "stdio"
+"""Whom the record names where no token tells who calls."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where the servers listen, and who is let in.
+
+    Attributes
+    ----------
+    host, port
+        Where they listen; port 0: any that is free.
+    tokens, oauth : Path or None
+        The file of `alphaloom token`, and that of OAuth servers.
+    limits : Limits
+        How much one caller may ask, and which names the servers are reached under.
+    """
+
+    host: str
+    port: int
+    tokens: Path | None
+    oauth: Path | None
+    limits: Limits
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@contextmanager
+def _rooms(place: Place, ceiling: date | None) -> Iterator[Rooms]:
+    """Open the rooms on what a place names; every call is written down in its workspace."""
+    settings = settings_at(place)
+    panel, dataset = settings.market.open(settings.seed)
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=_now))
+        calls = stack.enter_context(CallLog.open(ledger.workspace / FOLDER, clock=_now))
+        jail = stack.enter_context(Jail(settings.sandbox)).ready()
+        news = stack.enter_context(Shelf(ledger.workspace / NEWS))
+        ground = Ground(
+            panel, dataset, ledger, settings.evidence, settings.budget, Mandate(settings.steer.fields, settings.steer.avoid),
+            _now, calls.append, settings.market.read_actions(), settings.market.volumes, jail, settings.seed,
+            settings.model_dump(mode="json"), news, settings.market.labels,
+        )  # fmt: skip
+        yield stack.enter_context(Rooms(ground, ceiling))
+
+
+def serve_stdio(server: str, place: Place, scopes: frozenset[str], ceiling: date | None) -> None:
+    """Serve one of the servers over standard input and output, until the client hangs up."""
+    with _rooms(place, ceiling) as rooms:
+        build_server(server, rooms.served(Caller(STDIO, scopes))).run("stdio")
+
+
+def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
+    """Serve all of them over HTTP until a signal asks to end; calls under way are answered first.
+
+    Raises
+    ------
+    AddressTaken
+        Somebody listens there already, or nobody may.
+    """
+    import uvicorn
+
+    verifier, protected = _verifier(door)
+    listening = _listening(door)
+    with listening, _rooms(place, ceiling) as rooms:
+        host, port = listening.getsockname()[:2]
+        notices().out(f"http://{_spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join(sorted(SERVERS))}")
+        logging.getLogger("mcp").setLevel(logging.WARNING)
+        app = web(rooms, verifier, door.limits, protected)
+        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_S)
+        with _quiet_signals():
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def _verifier(door: Door) -> tuple[Verifier, Protected | None]:
+    """Return what says who calls, and what clients are told of an OAuth server."""
+    ways: list[Verifier] = [Tokens.open(door.tokens, clock=_now)] if door.tokens else []
+    if door.oauth is None:
+        return AnyOf(ways), None
+    verifier, protected = read_oauth(door.oauth, _now)
+    return AnyOf([*ways, verifier]), protected
+
+
+def _listening(door: Door) -> socket.socket:
+    """Return a socket that listens where the door is, before anything that takes long is begun."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(door.host, door.port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        raise AddressTaken(
+            f"The servers cannot listen at {door.host}:{door.port}: {error.strerror or error}.", field="--http",
+            got=f"{door.host}:{door.port}", hint="Name another port, or 0 for any that is free.",
+        ) from None  # fmt: skip
+    return listening
+
+
+def _spelled(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+@contextmanager
+def _quiet_signals() -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the servers, and nothing else: uvicorn raises them again when it has ended."""
+    kept = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

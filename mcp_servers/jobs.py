@@ -1,0 +1,113 @@
+"""Long work of one caller: begun by one call, asked for by others, and never more than a few at once."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from ..ledger import AlphaloomError, digest
+from .answers import refusal_of
+from .errors import TooManyJobs, UnknownJob
+
+__all__ = ["Jobs"]
+
+AT_ONCE = 2
+"""Jobs of one caller that run at once; others wait."""
+WAITING = 8
+"""Jobs of one caller that may wait or run; a further one is refused."""
+KEPT = 64
+"""Ended jobs of which the answer is kept, the newest."""
+LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class Job:
+    """One piece of work: what it is, how far it is, and what will come of it."""
+
+    id: str
+    what: str
+    future: Future[Any] = field(default_factory=Future)
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether it ended with nothing to show."""
+        return self.future.done() and self.future.exception() is not None
+
+    def record(self) -> dict[str, Any]:
+        """Return how it stands, with what came of it."""
+        told: dict[str, Any] = {"job": self.id, "what": self.what}
+        if not self.future.done():
+            return told | {"status": "running" if self.future.running() else "waiting"}
+        if (error := self.future.exception()) is None:
+            return told | {"status": "done", "result": self.future.result()}
+        if isinstance(error, AlphaloomError):
+            return told | {"status": "failed", "error": refusal_of(error)}
+        LOG.error("%s failed", self.what, exc_info=error)
+        said = {"code": "failed", "message": "It failed, by no fault of yours.", "hint": "Ask who runs the server."}
+        return told | {"status": "failed", "error": said}
+
+
+class Jobs:
+    """Runs the long work of one caller on threads of its own; the same work asked for again is the same job."""
+
+    def __init__(self) -> None:
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._turn = Lock()
+        self._threads: ThreadPoolExecutor | None = None
+
+    def begin(self, kind: str, about: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """Begin a piece of work, or find the one that was begun; return how it stands.
+
+        Raises
+        ------
+        TooManyJobs
+            So many wait or run already.
+        """
+        name = "j" + digest([kind, dict(about)])[:16]
+        with self._turn:
+            if name not in self._jobs or self._jobs[name].failed:
+                under_way = sum(not job.future.done() for job in self._jobs.values())
+                if under_way >= WAITING:
+                    raise TooManyJobs(
+                        "Too many of your jobs are under way.", field="job", got=under_way, allowed=WAITING,
+                        hint="Wait until get_job says that one is done.",
+                    )  # fmt: skip
+                self._threads = self._threads or ThreadPoolExecutor(AT_ONCE, thread_name_prefix="jobs")
+                self._jobs[name] = Job(name, kind, self._threads.submit(work))
+                self._forget()
+            return self._jobs[name].record()
+
+    def get(self, name: str, wait_s: float = 0.0) -> dict[str, Any]:
+        """Return how a job stands, at once when it is done, after `wait_s` seconds at the latest.
+
+        Raises
+        ------
+        UnknownJob
+            This caller has no such job.
+        """
+        with self._turn:
+            job = self._jobs.get(name)
+            known = list(self._jobs)
+        if job is None:
+            raise UnknownJob(
+                "You have no such job.", field="job", got=name[:80], allowed=known[-8:],
+                hint="stress_factor and measure_decay begin jobs; they end with the server.",
+            )  # fmt: skip
+        wait([job.future], timeout=wait_s)
+        return job.record()
+
+    def close(self) -> None:
+        """Take no more work; what runs is let run to its end."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _forget(self) -> None:
+        """Drop the oldest ended jobs beyond those that are kept."""
+        ended = [name for name, job in self._jobs.items() if job.future.done()]
+        for name in ended[: max(len(ended) - KEPT, 0)]:
+            del self._jobs[name]

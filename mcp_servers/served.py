@@ -1,0 +1,50 @@
+"""What the servers of one caller stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..evidence import Evaluator
+from ..market.news import Shelf
+from .access import Caller
+from .entry import EVERYTHING, Entry, Record
+from .handles import Handles
+from .jobs import Jobs
+
+__all__ = ["PANELS", "Served"]
+
+PANELS = "panels"
+"""The folder of a workspace where panels lie that were handed over."""
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """One caller, the rooms that it reaches, and what its calls leave behind.
+
+    Attributes
+    ----------
+    evaluator : Evaluator
+        Its run, on data as they were known on its last day.
+    entry : Entry
+        Who it is, what it may do, and the record of its calls.
+    handles : Handles
+        Keeps what is handed over.
+    jobs : Jobs
+        Its long work.
+    news : Shelf or None
+        Texts, answered as of its last day; None: there are none.
+    """
+
+    evaluator: Evaluator
+    entry: Entry
+    handles: Handles
+    jobs: Jobs
+    news: Shelf | None = None
+
+    @classmethod
+    def ours(cls, evaluator: Evaluator, record: Record, clock: Callable[[], datetime]) -> Served:
+        """Return what a campaign's own agents are served: everything, under the same rules as anybody else."""
+        entry = Entry(Caller(f"run:{evaluator.run}", EVERYTHING), record)
+        return cls(evaluator, entry, Handles(evaluator.ledger.workspace / PANELS, clock), Jobs())

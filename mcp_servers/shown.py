@@ -1,0 +1,121 @@
+"""What may be shown of a panel: the search window, the names that were members in it, and levels as they were known at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evidence import Evaluator
+from ..market.adjusted import adjusted_fields
+from ..market.known import NOT_POINT_IN_TIME, last_known
+from ..market.panel import UNKNOWN_GROUP, Panel
+from .errors import BadArguments, UnknownField
+
+__all__ = ["Shown"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The search window of a run's panel."""
+
+    evaluator: Evaluator
+
+    @cached_property
+    def panel(self) -> Panel:
+        """The rows of the search window."""
+        window = self.evaluator.windows.search
+        return self.evaluator.panel.rows(window.start, window.stop)
+
+    @cached_property
+    def names(self) -> list[int]:
+        """The columns of the names that are members on a day of it; later ones are not known yet."""
+        return [int(place) for place in np.flatnonzero(self.panel.universe.any(axis=0))]
+
+    @property
+    def symbols(self) -> list[str]:
+        """Their symbols."""
+        return [self.panel.symbols[place] for place in self.names]
+
+    @property
+    def days(self) -> list[str]:
+        """Its trading days."""
+        return [str(day) for day in self.panel.dates]
+
+    @property
+    def adjustment(self) -> str:
+        """How its prices stand to later splits and dividends, in one line."""
+        stamps = self.evaluator.panel.stamps
+        told = [note for note in stamps if note == NOT_POINT_IN_TIME or note.startswith("prices: ")]
+        if told or not self.evaluator.panel.back_adjusted:
+            return told[0] if told else "prices are not adjusted for later events"
+        return NOT_POINT_IN_TIME
+
+    def field(self, text: str) -> str:
+        """Return the field that a text names; the parser refuses an unknown name, and says which is nearest.
+
+        Raises
+        ------
+        FactorError
+            No formula either.
+        UnknownField
+            A formula, or a field that this caller may not read.
+        """
+        root = self.evaluator.read(text).root
+        allowed = self.evaluator.mandate.columns(self.evaluator.panel)
+        if root.op == "field" and root.name in allowed:
+            return root.name
+        raise UnknownField(
+            "Only fields can be shown, not formulas.", field="field", got=text[:100], allowed=sorted(allowed),
+            hint="Score a formula with score_factor of the evaluation server.",
+        )  # fmt: skip
+
+    def columns(self, symbols: list[str]) -> list[int]:
+        """Return the columns of symbols, all of them where none is given.
+
+        Raises
+        ------
+        BadArguments
+            A symbol is not there.
+        """
+        if not symbols:
+            return self.names
+        places = dict(zip(self.symbols, self.names, strict=True))
+        if strange := [symbol for symbol in symbols if symbol not in places]:
+            raise BadArguments(
+                "There is no such name in the search window.", field="symbols", got=strange[0][:80],
+                allowed=self.symbols[:20], hint="describe_universe counts the names; preview_panel and get_history list them.",
+            )  # fmt: skip
+        return [places[symbol] for symbol in dict.fromkeys(symbols)]
+
+    def values(
+        self, name: str, first: int, stop: int, columns: list[int]
+    ) -> tuple[NDArray[np.float64], dict[str, str]]:
+        """Return a field's values ``[stop - first, names]`` as levels known when the search window ended, and what to say.
+
+        Adjusted backwards, the level of a price is the quoted one times every later split and dividend. Scaled to the
+        quoted close of the last search day, or to 100 where none is there, it tells of none that came after.
+        """
+        known, block = self.panel, self.panel.fields[name][first:stop, columns]
+        own = name.startswith("adj")
+        if not self.evaluator.panel.back_adjusted or not (own or name in adjusted_fields(known)):
+            return block, {}
+        last = last_known(known.fields[name] if own else known.fields["close"])
+        quoted = known.fields.get("close_raw")
+        base = (
+            np.ones(known.names) if own else last_known(quoted) if quoted is not None else np.full(known.names, 100.0)
+        )
+        to = "1" if own else "the quoted close" if quoted is not None else "100"
+        scale = (base / last)[columns]
+        return block * scale, {"scaled": f"each name to {to} at the end of the search window"}
+
+    def labels(self) -> list[dict[str, Any]]:
+        """Return the groupings with the labels that a name of the search window bears."""
+        panel, told = self.evaluator.panel, list[dict[str, Any]]()
+        for name in sorted(panel.groups):
+            borne = sorted({int(code) for code in panel.groups[name][self.names]} - {UNKNOWN_GROUP})
+            told.append({"name": name, "labels": [panel.group_labels[name][code] for code in borne]})
+        return told
