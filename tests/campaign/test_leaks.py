@@ -22,7 +22,7 @@ from alphaloom.factors import PlantSettings, planted_market
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.mcp_servers import Session
-from alphaloom.mcp_servers import market as market_tools
+from alphaloom.mcp_servers.shown import Shown
 from alphaloom.sandbox import status
 
 from ..mcp_servers.numbers import MOST_DIGITS, floats, sign, signs, told
@@ -280,7 +280,7 @@ def test_other_later_days_change_no_answer_of_any_tool(tmp_path: Path) -> None:
 def test_a_tool_that_knows_later_days_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary: labels of all names, as they once were told, and who survives to the end of the panel."""
     ends = [adjusted(ending(grown(), other=other), other=other) for other in (False, True)]
-    monkeypatch.setattr(market_tools, "_names", lambda evaluator: list(range(evaluator.panel.names)))
+    monkeypatch.setattr(Shown, "names", property(lambda self: list(range(self.panel.names))))
     monkeypatch.setattr(Survivorship, "suspected", property(lambda self: bool(self.panel.universe[-1, :5].all())))
     one, other = (asked(end, tmp_path / str(number)) for number, end in enumerate(ends))
     unlike = {key for mine, theirs in zip(one, other, strict=True) for key in mine if mine[key] != theirs.get(key)}
