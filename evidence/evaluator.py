@@ -268,15 +268,14 @@ class Evaluator:
     def facts(self, row: Evaluation) -> dict[str, Any]:
         """Return what the search window told of a factor of this run, as `propose` answers it."""
         sheet = {key: value for key, value in row.sheet.items() if key not in {"weaknesses", "merit", "fields"}}
-        stamps = self.panel.stamps  # other notes on the data tell of the whole panel
-        sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in stamps]
+        sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in self.panel.stamps]
         expression = self.read(row.text)
         return {
             "id": row.factor_id,
             "text": expression.shown,
             "explained": explain(expression),
             "sheet": sheet,
-            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, self.read(row.text))],
+            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, expression)],
             "merit": row.sheet["merit"],
         }
 

@@ -36,13 +36,15 @@ class Job:
     @property
     def failed(self) -> bool:
         """Tell whether it ended with nothing to show."""
-        return self.future.done() and self.future.exception() is not None
+        return self.future.done() and (self.future.cancelled() or self.future.exception() is not None)
 
     def record(self) -> dict[str, Any]:
         """Return how it stands, with what came of it."""
         told: dict[str, Any] = {"job": self.id, "what": self.what}
         if not self.future.done():
             return told | {"status": "running" if self.future.running() else "waiting"}
+        if self.future.cancelled():
+            return told | {"status": "cancelled"}
         if (error := self.future.exception()) is None:
             return told | {"status": "done", "result": self.future.result()}
         if isinstance(error, AlphaloomError):

@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any, TypeVar
 
 from mcp import MCPError
@@ -27,7 +28,6 @@ from mcp.types import (
 )
 from pydantic import AnyUrl, ValidationError
 
-from .. import __version__
 from ..ledger import AlphaloomError, LedgerError
 from .answers import answer, refusal_of
 from .entry import Entry
@@ -48,7 +48,7 @@ class ToolServer(MCPServer):
 
     def __init__(self, name: str, *, instructions: str, entry: Entry, scopes: Mapping[str, str], reading: str) -> None:
         """Begin without tools; `scopes` says what each tool asks of a caller, `reading` what resources and prompts ask."""
-        super().__init__(name, instructions=instructions, version=__version__)
+        super().__init__(name, instructions=instructions, version=version("alphaloom"))
         self.entry = entry
         self._scopes, self._reading = dict(scopes), reading
 
