@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from mcp.server import MCPServer
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..evidence import Claim, Evaluator, Proposal, drafting, recall_facts, stress_on_search
@@ -59,7 +58,7 @@ SCOPES = {
 """What each tool asks of a caller."""
 
 
-def evaluation_server(served: Served) -> MCPServer:
+def evaluation_server(served: Served) -> ToolServer:
     """Return the evaluation server of one run."""
     server = ToolServer(
         "alphaloom-evaluation", entry=served.entry, scopes=SCOPES, reading=Scope.EVAL_RUN,

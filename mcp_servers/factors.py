@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from mcp.server import MCPServer
 from mcp.types import (
     Completion,
     CompletionArgument,
@@ -45,7 +44,7 @@ SCOPES = {
 """What each tool asks of a caller."""
 
 
-def factors_server(served: Served) -> MCPServer:
+def factors_server(served: Served) -> ToolServer:
     """Return the factors server of one panel."""
     holdings = Holdings(served)
     server = ToolServer(
@@ -166,18 +165,15 @@ def _add_resources(server: ToolServer, holdings: Holdings) -> None:
 
 
 def _add_completions(server: ToolServer, holdings: Holdings) -> None:
-    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
-        ref: PromptReference | ResourceTemplateReference,
-        argument: CompletionArgument,
-        context: CompletionContext | None,
+        ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, more: CompletionContext | None
     ) -> Completion:
         """Complete the id of a factor, or the name of an operator, as far as the caller may know them."""
-        if not holdings.served.entry.caller.allows(Scope.FACTOR_READ):
-            return Completion(values=[], total=0, has_more=False)
         known = holdings.ids() if argument.name == "id" else sorted(OPERATORS) if argument.name == "name" else ()
         found = [value for value in known if value.startswith(argument.value)]
         return Completion(values=found[:MOST_COMPLETIONS], total=len(found), has_more=len(found) > MOST_COMPLETIONS)
+
+    server.complete_with(complete)
 
 
 def _permitted(evaluator: Evaluator, found: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from mcp.server import MCPServer
 from mcp.types import CallToolResult, ResourceLink
 from pydantic import Field
 
@@ -49,7 +48,7 @@ SCOPES = dict.fromkeys(
 """What each tool asks of a caller."""
 
 
-def market_server(served: Served) -> MCPServer:
+def market_server(served: Served) -> ToolServer:
     """Return the market server of one panel. Nothing after the search window leaves it."""
     shown = Shown(served.evaluator)
     server = ToolServer(

@@ -35,7 +35,7 @@ OPEN = "data:read,factor:read"
     ("arguments", "said"),
     [
         ([], "name one of market"),
-        (["--all"], "add --http"),
+        (["--all", "market"], "or write --all"),
         (["market", "--auth", "t.yaml"], "add --http"),
         (["market", "--http", "127.0.0.1:0", "--auth", "t.yaml"], "write --all"),
         (["--all", "--http", "127.0.0.1:0"], "alphaloom token create"),
