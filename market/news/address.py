@@ -34,7 +34,7 @@ _MAYBE = _set(
     "agent agents model models system systems engine engines reader readers tool tools machine machines software "
     "program programs processor processors judge judges critic critics reviewer reviewers analyst analysts "
     "pipeline pipelines rater raters robots algorithms screener screeners computer computers writer aggregator "
-    "aggregators circuits consumers"
+    "aggregators consumers referee referees moderator moderators planner planners executor executors verifier verifiers"
 )
 """What may: after one of `_KINDS`, or when it is called."""
 _KINDS = _set(

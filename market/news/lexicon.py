@@ -160,7 +160,7 @@ ENGLISH: dict[str, str] = {
     "safe mode, superuser, no risk limits, no limitations, without restrictions, without limitations, safety off, unlocked, compliance mode, administrator mode, "
     "training mode, audit mode, service mode, opposite mode, free mode, no filters, system override, policy override, administrative override, debugging mode, "
     "elevated privileges, elevated permissions, red-team, red team, bullish mode, priority override, admin override, emergency override, mode enabled, mode activated, access granted",
-    "auth": "developer*, administrator*, admin, operator*, system owner*, your creator*, openai, anthropic, security team, engineering team, "
+    "auth": "platform owner, your engineers, your makers, your builders, developer*, administrator*, admin, operator*, system owner*, your creator*, openai, anthropic, security team, engineering team, "
     "it department, maintainer*, head of research, on behalf, authorised by, authorized by, by order, by the authority, under the authority, with the authority, "
     "pre-approved, preapproved, pre-cleared, your owner*, your supervisor, your manager, system administrator*, compliance department, compliance officer, compliance team, risk committee, "
     "risk team, chief investment officer, chief risk officer, platform team, model team, desk head, your operator*, your developer*, "

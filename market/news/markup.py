@@ -67,7 +67,7 @@ _UNSEEN = frozenset(
     ["script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "datalist", "ix:header"]
 )
 _WRAPPERS = frozenset(
-    ["article", "body", "content", "context", "data", "doc", "document", "feed", "item", "message", "news", "passage", "quote", "source", "story", "text"]
+    ["article", "body", "content", "context", "data", "doc", "document", "feed", "item", "message", "news", "passage", "quote", "source", "story", "text", "wire", "post", "page", "email", "transcript", "filing"]
 )  # fmt: skip
 """Elements that hold a whole text: what closes one that it did not open pretends that the text ends there."""
 _WORDS = re.compile(r"\w\W+\w+\W+\w")

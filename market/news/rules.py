@@ -208,6 +208,8 @@ RULES: tuple[Rule, ...] = (
         (0.4, "auth > approve > pipe", 10),
         (0.15, "auth > new > task", 8),
         (0.4, "your > auth", 4),
+        (0.4, "auth > machine > drop", 8),
+        (0.3, "auth > drop > pipe", 12),
     ),
     *_rules(
         "gives a task",

@@ -28,6 +28,7 @@ _TEMPLATES = (
     ("chat template", 1.0, r"<\|[a-z_ ]{2,30}\|>|<｜[^｜<>]{2,30}｜>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|\[/?(?:system_prompt|available_tools|tool_calls)\]"),
     ("chat template", 0.9, r"\|?im_(?:start|end)\|?|endoftext|begin_of_text|start_header_id|eot_id"),
     ("role markup", 0.7, r"(?:^|\n)[ \t>*#-]{0,8}(?:system|assistant|developer|ai|llm|llms|model|system prompt|new instructions?)(?: (?:message|prompt|note|override|update|instructions?|notice|command)){0,2}[ \t*]{0,4}[:：](?=[ \t]*\S)"),
+    ("role markup", 0.45, r"(?m:^[ \t>*#-]{0,8}\[?(?:supervisor|orchestrator|controller|master|platform owner|root|sysadmin|host|moderator|system|assistant|developer)\]?(?: \([a-z ]{2,12}\))?\s?[:>]\s?\S)"),
     ("role markup", 0.5, r"(?:^|[\n.!?] {0,2})(?:system|developer|admin|operator) (?:message|prompt|note|override|update|instructions?|notice|command)\s?[-–—]"),
     ("role markup", 0.4, rf"(?:^|\n)[ \t>*#-]{{0,8}}{_ROLES}(?: (?:message|prompt|note|override|update|instructions?|notice|command)){{0,2}}[ \t*]{{0,4}}[:：](?=[ \t]*\S)"),
     ("role markup", 0.6, rf"[\[({{(]\s?{_ROLES}(?:[ _-](?:message|prompt|note|override|update|instructions?|notice|command|directive|alert))?\s?[\])}}]"),
