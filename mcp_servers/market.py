@@ -63,7 +63,7 @@ def market_server(served: Served) -> ToolServer:
         query: Annotated[str, Field(max_length=200, description="a word of a name or meaning; empty for all")] = "",
     ) -> dict[str, Any]:
         """Return the fields and groups that factors may use, filtered by a word of their name or meaning."""
-        return {"fields": _fields(shown, query), "groups": shown.labels()}
+        return {"fields": _fields(shown, query), "groups": shown.labels(query.strip().lower())}
 
     @server.tool(annotations=READ_ONLY)
     @tool

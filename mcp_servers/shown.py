@@ -17,6 +17,8 @@ from .errors import BadArguments, UnknownField
 
 __all__ = ["Shown"]
 
+MOST_LABELS = 100
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -112,10 +114,12 @@ class Shown:
         scale = (base / last)[columns]
         return block * scale, {"scaled": f"each name to {to} at the end of the search window"}
 
-    def labels(self) -> list[dict[str, Any]]:
-        """Return the groupings with the labels that a name of the search window bears."""
+    def labels(self, word: str = "") -> list[dict[str, Any]]:
+        """Return the groupings with the labels that a name of the search window bears; a word is in one of theirs."""
         panel, told = self.evaluator.panel, list[dict[str, Any]]()
         for name in sorted(panel.groups):
             borne = sorted({int(code) for code in panel.groups[name][self.names]} - {UNKNOWN_GROUP})
-            told.append({"name": name, "labels": [panel.group_labels[name][code] for code in borne]})
+            labels = [panel.group_labels[name][code] for code in borne]
+            if word in " ".join([name, *labels]).lower():
+                told.append({"name": name, "count": len(labels), "labels": labels[:MOST_LABELS]})
         return told
