@@ -132,9 +132,14 @@ def _add_known(server: ToolServer, evaluator: Evaluator, holdings: Holdings) -> 
     def recall_attempts(
         limit: Annotated[int, Field(ge=1, le=100)] = 30,
         query: Annotated[str, Field(max_length=4_000, description="words of what hypotheses should be about")] = "",
+        language: Annotated[
+            bool,
+            Field(description="with every operator and its documentation, 40 KB; alphaloom://operators is shorter"),
+        ] = False,
     ) -> dict[str, Any]:
-        """Return what was tried and how it went on the search window, with the operators and fields there are."""
-        return recall_facts(evaluator, limit, query)
+        """Return what was tried and how it went on the search window, and the fields that there are."""
+        told = recall_facts(evaluator, limit, query)
+        return told if language else {name: each for name, each in told.items() if name != "operators"}
 
 
 def _add_resources(server: ToolServer, holdings: Holdings) -> None:

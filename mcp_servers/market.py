@@ -180,6 +180,7 @@ def _preview(shown: Shown, name: str, first: int, stop: int, columns: list[int])
         "dates": shown.days[first:stop],
         "symbols": [shown.panel.symbols[place] for place in columns],
         "values": [[tidy(value) for value in row] for row in values],
+        "adjustment": shown.adjustment,
         **said,
     }
 

@@ -49,12 +49,12 @@ class Shown:
 
     @property
     def adjustment(self) -> str:
-        """How its prices stand to later splits and dividends, in one line."""
+        """How prices are adjusted for splits and dividends: anew until a day, none, or not point in time."""
         stamps = self.evaluator.panel.stamps
         told = [note for note in stamps if note == NOT_POINT_IN_TIME or note.startswith("prices: ")]
-        if told or not self.evaluator.panel.back_adjusted:
-            return told[0] if told else "prices are not adjusted for later events"
-        return NOT_POINT_IN_TIME
+        if told:
+            return told[0].removeprefix("adjustment: ")
+        return NOT_POINT_IN_TIME.removeprefix("adjustment: ") if self.evaluator.panel.back_adjusted else "none"
 
     def field(self, text: str) -> str:
         """Return the field that a text names; the parser refuses an unknown name, and says which is nearest.
