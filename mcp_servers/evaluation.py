@@ -164,14 +164,16 @@ def _add_jobs(server: ToolServer, served: Served) -> None:
     def stress_factor(text: Text) -> dict[str, Any]:
         """Begin a job: where the formula breaks, in crises, planted regimes, bad data and late fills on the search window."""
         expression = evaluator.read(text)
-        return served.jobs.begin("stress", {"id": expression.id}, lambda: stress_on_search(evaluator, [expression]))
+        return served.jobs.begin(
+            "stress", {"id": expression.id}, lambda advance: stress_on_search(evaluator, [expression], after=advance)
+        )
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def measure_decay(text: Text) -> dict[str, Any]:
         """Begin a job: RankIC by horizon from 1 to 20 days, by year and by regime, on the search window."""
         expression = evaluator.read(text)
-        return served.jobs.begin("decay", {"id": expression.id}, lambda: _decay(evaluator, text))
+        return served.jobs.begin("decay", {"id": expression.id}, lambda _: _decay(evaluator, text))
 
     @server.tool(annotations=READ_ONLY)
     @tool
@@ -181,7 +183,7 @@ def _add_jobs(server: ToolServer, served: Served) -> None:
         ],
         wait_s: Annotated[float, Field(ge=0, le=MOST_WAIT_S, description="seconds to wait for its end")] = 0.0,
     ) -> dict[str, Any]:
-        """Return whether a job waits, runs, is done or failed, and its result."""
+        """Return whether a job waits, runs (and how many steps are done), is done or failed, and its result."""
         return served.jobs.get(job, wait_s)
 
 
