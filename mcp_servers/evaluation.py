@@ -123,7 +123,9 @@ def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
     @server.tool(annotations=READ_ONLY)
     @tool
     def choose_drafts(
-        texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_DRAFTS)],
+        texts: Annotated[
+            list[Text], Field(min_length=1, max_length=MOST_DRAFTS, description="formulas that were not scored yet")
+        ],
         hypothesis: Hypothesis,
         count: Annotated[int, Field(ge=1, le=64, description="how many to choose")] = 5,
         like: Annotated[FactorId | None, Field(description="a scored factor that the drafts are to improve")] = None,

@@ -85,7 +85,9 @@ def _add_language(server: ToolServer, evaluator: Evaluator) -> None:
 def _add_known(server: ToolServer, evaluator: Evaluator, holdings: Holdings) -> None:
     @server.tool(annotations=READ_ONLY)
     @tool
-    def find_similar(text: Text, top: Annotated[int, Field(ge=1, le=20)] = 5) -> dict[str, Any]:
+    def find_similar(
+        text: Text, top: Annotated[int, Field(ge=1, le=20, description="how many at most")] = 5
+    ) -> dict[str, Any]:
         """Return the known formulas (library and published) that share the largest subtree with this one."""
         found = nearest(evaluator.read(text), evaluator.known(), top)
         rows = [
@@ -130,7 +132,7 @@ def _add_known(server: ToolServer, evaluator: Evaluator, holdings: Holdings) -> 
     @server.tool(annotations=READ_ONLY)
     @tool
     def recall_attempts(
-        limit: Annotated[int, Field(ge=1, le=100)] = 30,
+        limit: Annotated[int, Field(ge=1, le=100, description="scored factors at most, the best first")] = 30,
         query: Annotated[str, Field(max_length=4_000, description="words of what hypotheses should be about")] = "",
         language: Annotated[
             bool,
