@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..factors import Engine
 from ..ledger import Ledger
@@ -13,6 +13,7 @@ from .computing import Computing
 from .contained import FOLDER, Contained
 from .errors import TooFewDays, TooFewNames
 from .evaluator import Evaluator
+from .foresight import Samples
 from .mandate import Mandate
 from .score import Scorer
 from .settings import EvidenceSettings
@@ -23,12 +24,13 @@ MIN_NAMES = 10
 
 @dataclass(frozen=True)
 class Bench:
-    """What evaluates factors of one panel in one workspace."""
+    """What evaluates factors of one panel in one workspace; `samples` is what forecasts of its runs have in common."""
 
     engine: Computing
     scorer: Scorer
     windows: Windows
     ledger: Ledger
+    samples: Samples = field(default_factory=Samples)
 
     @classmethod
     def set_up(
@@ -62,7 +64,7 @@ class Bench:
         """Return the evaluation service of one run; whether it scores Python factors, and whether a person approves."""
         limits = (mandate or Mandate()).fit(self.scorer.panel)
         parts = (self.engine, self.scorer, self.windows, self.ledger, self.scorer.settings, budget, run)
-        return Evaluator(*parts, python, limits, approve)
+        return Evaluator(*parts, python, limits, approve, self.samples)
 
 
 def _refuse_unprovable(days: int, horizon: int, lag: int) -> None:

@@ -23,7 +23,7 @@ from .complexity import price
 from .computing import Computing
 from .entries import comparable, retired_for
 from .errors import EvidenceError, PythonRefused, UnknownFactor
-from .foresight import Foresight
+from .foresight import Foresight, Samples
 from .gate import PAID, Gate, Surroundings, trials_spent
 from .incremental import Beside
 from .levels import Levels
@@ -68,6 +68,7 @@ class Evaluator:
     python: bool = True
     mandate: Mandate = field(default_factory=Mandate)
     approve: bool = False
+    samples: Samples = field(default_factory=Samples, repr=False, compare=False)
     turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @cached_property
@@ -83,7 +84,8 @@ class Evaluator:
     @cached_property
     def foresight(self) -> Foresight:
         """Return forecasts of formulas that were not scored; see `drafting`."""
-        return Foresight.of(self.panel, self.windows.search, self.mandate.columns(self.panel), self.budget.evaluations)
+        columns = self.mandate.columns(self.panel)
+        return self.samples.foresight(self.panel, self.windows.search, columns, self.budget.evaluations)
 
     @property
     def reviews(self) -> Reviews:

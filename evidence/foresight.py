@@ -10,10 +10,11 @@ forecasts fits the luck of earlier scores.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from itertools import chain
 from threading import RLock
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,10 @@ from .thin import Thin
 from .windows import Window
 from .worth import Promise, Seen, beside, order, unlike
 
-__all__ = ["Foreseen", "Foresight", "Leader", "Scored", "Unexplored"]
+__all__ = ["Foreseen", "Foresight", "Leader", "Samples", "Scored", "Unexplored"]
 
 Frame = NDArray[np.float64]
+Turn: TypeAlias = AbstractContextManager[Any]
 
 DECIMALS = 3
 """Of a RankIC that is expected: its error is in the third, so that is the last that is told."""
@@ -137,11 +139,11 @@ class Leader:
 class Foresight:
     """Forecasts of one run, of formulas only: what Python code says is not known before it runs."""
 
-    def __init__(self, thin: Thin, population: Population, surveys: int = 0) -> None:
+    def __init__(self, thin: Thin, population: Population, surveys: int = 0, turn: Turn | None = None) -> None:
         self._thin = thin
         self._population = population
         self._surveys = surveys
-        self._turn = RLock()  # tools answer on threads
+        self._turn = turn or RLock()  # tools answer on threads, and runs of one panel look at one sample
         self._basis = Basis()
         self._reach = Reach(population)
         self._passed: set[str] = set()
@@ -152,9 +154,7 @@ class Foresight:
 
         `fields` are the columns that formulas may read, `evaluations` how many are to be scored: see `SURVEYED`.
         """
-        thin = Thin(panel, window)
-        surveys = min(round(SURVEYED * evaluations), MOST_SURVEYED) if evaluations >= SHORT else 0
-        return cls(thin, Population(thin, tuple(fields)), surveys)
+        return Samples().foresight(panel, window, fields, evaluations)
 
     @property
     def surveying(self) -> bool:
@@ -306,6 +306,28 @@ class Foresight:
                 for at, adds in basis.leading.items()
             ]
         return sorted(found, key=lambda one: (-abs(one.beside), one.id))[:limit]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What the forecasts of several runs stand on, kept once: looks at a panel, and the sample of what could be written.
+
+    Neither hangs on a run, and together they take some tens of megabytes; with a thousand scores, more than a hundred.
+    """
+
+    _kept: dict[tuple[Panel, Window, tuple[str, ...]], tuple[Thin, Population, Turn]] = field(default_factory=dict)
+    _turn: Turn = field(default_factory=RLock)
+
+    def foresight(self, panel: Panel, window: Window, fields: Sequence[str], evaluations: int = 0) -> Foresight:
+        """Return forecasts that know nothing yet; see `Foresight.of`."""
+        key = panel, window, tuple(fields)
+        with self._turn:
+            if key not in self._kept:
+                thin = Thin(panel, window)
+                self._kept[key] = thin, Population(thin, key[2]), RLock()
+        thin, population, turn = self._kept[key]
+        surveys = min(round(SURVEYED * evaluations), MOST_SURVEYED) if evaluations >= SHORT else 0
+        return Foresight(thin, population, surveys, turn)
 
 
 def _foreseen(seen: Seen, promise: Promise, place: int) -> Foreseen:

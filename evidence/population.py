@@ -8,6 +8,7 @@ much of all this its score would tell. No return is looked at here.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,6 +31,8 @@ RULER = 320
 """Formulas of the part that others are measured by."""
 SCORES_A_RULER = 64
 """Scores after which the next part is the ruler: what is scored would grow to fit the few that it was chosen by."""
+RULERS = 4
+"""Rulers that are kept: runs that share a sample are not all as far."""
 GIVE_UP = 20
 """Times as many draws after which a smaller sample will do: a panel of one field has few formulas."""
 
@@ -57,7 +60,7 @@ class Population:
     parts: list[NDArray[np.int8]] = field(default_factory=list, init=False)
     thin: list[bool] = field(default_factory=list, init=False)
     _firsts: list[int] = field(default_factory=list, init=False)
-    _ruler: tuple[range, NDArray[np.float32]] | None = field(default=None, init=False)
+    _rulers: OrderedDict[range, NDArray[np.float32]] = field(default_factory=OrderedDict, init=False)
 
     def size(self, scored: int) -> int:
         """Return how many of the first members stand for all after so many scores; what is missing is drawn."""
@@ -69,15 +72,18 @@ class Population:
     def ruler(self, scored: int) -> NDArray[np.float32]:
         """Return the ranks of the members, ``[at most RULER, cells]``, that others are measured by after so many scores.
 
-        The same array while they are the same.
+        The same array while they are the same and few others are asked for.
         """
         turn = scored // SCORES_A_RULER
         size = self.size(turn * SCORES_A_RULER)
         first = turn % max(size // RULER, 1) * RULER
         asked = range(first, min(first + RULER, size))
-        if self._ruler is None or self._ruler[0] != asked:
-            self._ruler = asked, self.ranks(asked)
-        return self._ruler[1]
+        if asked not in self._rulers:
+            self._rulers[asked] = self.ranks(asked)
+        self._rulers.move_to_end(asked)
+        while len(self._rulers) > RULERS:
+            self._rulers.popitem(last=False)
+        return self._rulers[asked]
 
     def ranks(self, places: Sequence[int]) -> NDArray[np.float32]:
         """Return the ranks of some members, ``[places, cells]``."""

@@ -13,7 +13,7 @@ from ..ledger import AlphaloomError, LedgerError, WorkspaceError
 from .errors import TooMuch
 
 MOST_BYTES = 200_000
-"""Of an answer, as text: a client's model reads it, and a client's connection ends at a megabyte."""
+"""Of an answer as text, with its links: a client's model reads it, and a client's connection ends at a megabyte."""
 
 Arguments = ParamSpec("Arguments")
 
@@ -25,8 +25,9 @@ def answer(body: dict[str, Any], *, refused: bool = False, links: Sequence[Resou
     """
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     sent = text.encode(errors="replace")
-    if len(sent) > MOST_BYTES and not refused:
-        return answer(_too_much(len(sent)), refused=True)
+    size = len(sent) + sum(len(link.model_dump_json(exclude_none=True)) for link in links)
+    if size > MOST_BYTES and not refused:
+        return answer(_too_much(size), refused=True)
     if (sound := sent.decode()) != text:
         text, body = sound, json.loads(sound)  # half a character, repeated from an argument, cannot be sent
     content: list[ContentBlock] = [TextContent(type="text", text=text), *links]

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import io
 import json
 import os
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..ledger.locks import turn
 from .errors import UnknownHandle
 
 __all__ = ["Handed", "Handles"]
@@ -32,8 +31,10 @@ LIFE = timedelta(hours=1)
 """How long a handle opens."""
 PART_BYTES = 480_000
 """Of a part as a file: a third more in base64, and still below what a client's event may hold."""
-SAFE = 0.9
-"""Of the bytes that rows take on average: some take more."""
+OF_A_COLUMN = 48
+"""Bytes at most that a part spends on a column beside its values and what the end of the file says of it."""
+OPENED = 4
+"""Tables that are kept in memory after a part of them was asked for: the others are asked for next."""
 PREVIEW = 8
 KEY_BYTES, SWEEP_S = 32, 60.0
 
@@ -100,7 +101,6 @@ class Handles:
     def __init__(self, folder: Path, clock: Callable[[], datetime]) -> None:
         self.folder = folder
         self.clock = clock
-        self._turn = Lock()
         self._swept = float("-inf")
 
     @cached_property
@@ -113,16 +113,14 @@ class Handles:
         whole = _file(table)
         content = hashlib.sha256(whole).hexdigest()
         handle = self._handle(caller, as_of, content)
-        frame = len(_file(table.slice(0, 0)))  # what every part carries, however few its rows
-        most = max(int(SAFE * (PART_BYTES - frame) * table.num_rows / max(len(whole) - frame, 1)), 1)
-        parts = tuple((first, min(most, table.num_rows - first)) for first in range(0, max(table.num_rows, 1), most))
+        parts = _parts(table, whole)
         shown = tuple(table.column_names[:PREVIEW])
         expires = self.clock() + LIFE
         handed = Handed(handle, content, table.num_rows, table.num_columns, len(whole), shown, parts, expires)
-        with self._turn:
+        told = {"content": content, "expires": expires.timestamp(), "parts": [list(part) for part in parts]}
+        with turn(self.folder / "lock"):
             self._drop_expired()
             _write(self.folder / f"{content}.parquet", whole)
-            told = {"content": content, "expires": expires.timestamp(), "parts": [list(part) for part in parts]}
             _write(self.folder / f"{handle}.json", json.dumps(told).encode())
         return handed
 
@@ -147,7 +145,8 @@ class Handles:
                 hint="The answer that gave the handle lists its parts.",
             )  # fmt: skip
         first, rows = parts[part]
-        return _file(pq.read_table(self.folder / f"{told['content']}.parquet").slice(first, rows))
+        whole = _table(self.folder / f"{told['content']}.parquet")
+        return bytes(_file(whole.slice(first, rows)).to_pybytes())
 
     def _handle(self, caller: str, as_of: str, content: str) -> str:
         said = json.dumps([caller, as_of, content]).encode()
@@ -182,10 +181,37 @@ def _is_handle(text: str) -> bool:
     return len(text) == 2 * KEY_BYTES and all(letter in "0123456789abcdef" for letter in text)
 
 
-def _file(table: pa.Table) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
+def _file(table: pa.Table) -> pa.Buffer:
+    """Return a table as a Parquet file.
+
+    The bytes of numbers are told apart by place, so that a compression that takes no time makes them as small as a strong
+    one would; with 500 columns what is left is what Parquet spends on each.
+    """
+    sink = pa.BufferOutputStream()
+    numbers = [column.name for column in table.schema if pa.types.is_floating(column.type)]
+    pq.write_table(
+        table, sink, compression="snappy", use_dictionary=False, write_statistics=False, store_schema=False,
+        use_byte_stream_split=numbers,
+    )  # fmt: skip
     return sink.getvalue()
+
+
+@lru_cache(maxsize=OPENED)
+def _table(place: Path) -> pa.Table:
+    """Return a table that lies under its content: what was read once stays true."""
+    with pq.ParquetFile(place) as file:
+        return file.read(use_threads=False)  # threads cost more than they save where columns are many and short
+
+
+def _parts(table: pa.Table, whole: pa.Buffer) -> tuple[tuple[int, int], ...]:
+    """Return the first row and the number of rows of parts that stay small whatever their values are.
+
+    Rows of many gaps shrink more than others, so that nothing follows for one part from the size of the whole.
+    """
+    end = int.from_bytes(whole[-8:-4].to_pybytes(), "little")  # what the end of the file says of its columns
+    spent, row = end + OF_A_COLUMN * table.num_columns, max(table.nbytes / max(table.num_rows, 1), 1.0)
+    most = max(int((PART_BYTES - spent) / row), 1)
+    return tuple((first, min(most, table.num_rows - first)) for first in range(0, max(table.num_rows, 1), most))
 
 
 def _key(place: Path) -> bytes:
@@ -203,7 +229,7 @@ def _key(place: Path) -> bytes:
     return place.read_bytes()
 
 
-def _write(place: Path, content: bytes) -> None:
+def _write(place: Path, content: bytes | pa.Buffer) -> None:
     unfinished = place.with_name(f"{place.name}.{secrets.token_hex(4)}")
     unfinished.write_bytes(content)
     unfinished.replace(place)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 from mcp.types import CallToolResult, ResourceLink
+from numpy.typing import NDArray
 from pydantic import Field
 
 from ..evidence import tidy
@@ -122,7 +123,7 @@ def _add_history(server: ToolServer, served: Served, shown: Shown) -> None:
         values, _ = shown.values(name, first, stop, columns)
         days = pa.array(shown.panel.dates[first:stop].astype("datetime64[D]"))
         symbols_of = [shown.panel.symbols[place] for place in columns]
-        table = pa.table([days, *values.T], names=["date", *symbols_of])
+        table = pa.table([days, *_columns(values)], names=["date", *symbols_of])
         handed = served.handles.hand(table, served.entry.caller.id, str(served.entry.as_of))
         look = _preview(shown, name, max(stop - 3, first), stop, columns[:5])
         told = {**look, **handed.record(), "first_day": shown.days[first], "last_day": shown.days[stop - 1]}
@@ -145,6 +146,13 @@ def _add_resources(server: ToolServer, served: Served, shown: Shown) -> None:
     def universe() -> str:
         """List the names of the search window, its span, and how prices are adjusted."""
         return json.dumps({**_universe(shown), "symbols": shown.symbols[:MOST_SYMBOLS]})
+
+
+def _columns(values: NDArray[np.float64]) -> list[pa.Array]:
+    """Return the columns of values, copied at once: one by one takes twice as long."""
+    days, names = values.shape
+    flat = pa.array(np.ascontiguousarray(values.T).ravel())
+    return [flat.slice(at * days, days) for at in range(names)]
 
 
 def _links(handed: Handed, name: str) -> list[ResourceLink]:

@@ -108,6 +108,7 @@ class Rooms:
         self.ground, self.ceiling = ground, ceiling
         self._benches: dict[tuple[date | None, frozenset[str]], Bench] = {}
         self._served: dict[Caller, Served] = {}
+        self._handles = Handles(ground.ledger.workspace / PANELS, ground.clock)
         self._runs = ExitStack()
         self._turn = Lock()
 
@@ -145,8 +146,7 @@ class Rooms:
         ground, day = self.ground, self.last_day(caller)
         evaluator, jobs = self._evaluator(caller), Jobs()
         self._runs.callback(jobs.close)
-        handles = Handles(ground.ledger.workspace / PANELS, ground.clock)
-        return Served(evaluator, Entry(caller, ground.record, day), handles, jobs, ground.news)
+        return Served(evaluator, Entry(caller, ground.record, day), self._handles, jobs, ground.news)
 
     def _evaluator(self, caller: Caller) -> Evaluator:
         """Return an evaluator with a run of its own on the ledger."""

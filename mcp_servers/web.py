@@ -167,9 +167,12 @@ class Web:
         return self.verifier.verify(token)
 
     async def _attached(self, caller: Caller, server: str) -> Attached:
-        """Return a caller's own server, begun when it is first asked for."""
+        """Return a caller's own server, begun when it is first asked for; who has one waits for nobody's beginning."""
+        key = (caller, server)
+        if key in self._ready:
+            self._ready.move_to_end(key)
+            return self._ready[key]
         async with self._turn:
-            key = (caller, server)
             if key not in self._ready:
                 served = await anyio.to_thread.run_sync(self.rooms.served, caller)
                 assert self._tasks is not None, "the application is running"

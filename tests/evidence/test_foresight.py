@@ -7,7 +7,7 @@ import pytest
 
 from alphaloom.evidence import foresight as foresight_module
 from alphaloom.evidence import population
-from alphaloom.evidence.foresight import Foreseen, Foresight, Scored
+from alphaloom.evidence.foresight import Foreseen, Foresight, Samples, Scored
 from alphaloom.evidence.population import Population
 from alphaloom.evidence.pursuit import DOUBT
 from alphaloom.evidence.thin import Thin, few_names
@@ -169,3 +169,15 @@ def test_code_has_no_forecast() -> None:
 
 def test_of_no_draft_none_is_chosen() -> None:
     assert learned(sorted(SCORED)).choose([], 3, direction=1) == ([], [])
+
+
+def test_runs_that_share_a_sample_foresee_what_each_would_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(population, "STEP", 40)
+    samples, names = Samples(), sorted(SCORED)
+    first, second = (samples.foresight(PANEL, SEARCH, FIELDS) for _ in range(2))
+    first.learn({name: SCORED[name] for name in names})
+    ahead = first.unexplored(6)
+    second.learn({names[0]: SCORED[names[0]]})
+    assert second.unexplored(6) == learned(names[:1]).unexplored(6), "that another is further changes nothing"
+    assert first.unexplored(6) == ahead
+    assert first._population is second._population

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -46,6 +47,41 @@ def test_the_parts_are_the_whole_and_each_is_small(handles: Handles) -> None:
     assert pa.concat_tables(pq.read_table(io.BytesIO(each)) for each in files).equals(WIDE)
     assert handed.rows == 600
     assert handed.sha256 == hashlib.sha256((handles.folder / f"{handed.sha256}.parquet").read_bytes()).hexdigest()
+
+
+def gaps_then_all() -> np.ndarray:
+    """Return values of which the first half is missing: those rows shrink to nothing, the others do not."""
+    values = np.random.default_rng(1).normal(size=(900, 200))
+    values[:600] = np.nan
+    return values
+
+
+@pytest.mark.parametrize(
+    "values", [gaps_then_all(), np.random.default_rng(2).normal(size=(40, 2_500)), np.zeros((3, 1))]
+)
+def test_no_part_is_large_where_the_rest_of_the_panel_shrinks(handles: Handles, values: np.ndarray) -> None:
+    table = pa.table([*values.T], names=[f"name {at}" for at in range(values.shape[1])])
+    handed = handles.hand(table, "ann", "")
+    files = [handles.fetch(handed.handle, part, "ann", "") for part in range(len(handed.parts))]
+    assert max(map(len, files)) <= PART_BYTES
+    whole = pa.concat_tables(pq.read_table(io.BytesIO(each)) for each in files)
+    assert np.array_equal(np.array([column.to_numpy() for column in whole.columns]).T, values, equal_nan=True)
+
+
+def test_what_others_hand_over_meanwhile_stays(tmp_path: Path, clock: Clock) -> None:
+    """Sweeping looks at handles and then at files: what came in between has a file and, for a sweeper, no handle yet."""
+    kept = {who: [pa.table({who: [float(at)]}) for at in range(60)] for who in "abcd"}
+
+    def hand_all(who: str) -> list[str]:
+        own = [Handles(tmp_path / "panels", clock) for _ in kept[who]]  # each sweeps, as a server does that begins
+        return [each.hand(table, who, "").handle for each, table in zip(own, kept[who], strict=True)]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = dict(zip(kept, pool.map(hand_all, kept), strict=True))
+    anew = Handles(tmp_path / "panels", clock)
+    for who, names in found.items():
+        for name, table in zip(names, kept[who], strict=True):
+            assert pq.read_table(io.BytesIO(anew.fetch(name, 0, who, ""))).equals(table)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ from alphaloom.mcp_servers.access import Caller
 from alphaloom.mcp_servers.entry import EVERYTHING
 from alphaloom.mcp_servers.errors import TokenRefused
 from alphaloom.mcp_servers.rooms import Ground, Rooms
+from alphaloom.mcp_servers.served import Served
 from alphaloom.mcp_servers.web import Limits, web
 
 from ..evidence.lab import market
@@ -59,12 +61,14 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, **limits: Any) -> Iterator[Running]:
+def running(folder: Path, rooms_of: type[Rooms] = Rooms, **limits: Any) -> Iterator[Running]:
     with Ledger.open(folder, clock=clock) as ledger, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         served = Running(f"http://127.0.0.1:{port}")
-        with Rooms(Ground(PANEL, "market", ledger, SETTINGS, Budget(), Mandate(), clock, served.calls.append)) as rooms:
+        with rooms_of(
+            Ground(PANEL, "market", ledger, SETTINGS, Budget(), Mandate(), clock, served.calls.append)
+        ) as rooms:
             app = web(rooms, Known(), Limits(**limits))
             server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
             free.listen()
@@ -154,3 +158,33 @@ def test_more_calls_than_allowed_wait_and_another_caller_does_not(tmp_path: Path
         late = http.post("/market/mcp", json=asked, headers={"Authorization": "Bearer late"})
         assert late.status_code != 429
         assert [call.code for call in served.calls].count("too_many") == 2
+
+
+OPENING, GO_ON = threading.Event(), threading.Event()
+
+
+class Slow(Rooms):
+    """Rooms of which one caller's take their time."""
+
+    def served(self, caller: Caller) -> Served:
+        if caller.id == "late":
+            OPENING.set()
+            GO_ON.wait(30)
+        return super().served(caller)
+
+
+def test_a_caller_with_a_server_does_not_wait_while_another_ones_is_opened(tmp_path: Path) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    with running(tmp_path, Slow) as served, httpx2.Client(base_url=served.url, timeout=20) as http:
+
+        def status(who: str) -> int:
+            return http.post("/market/mcp", json=asked, headers={"Authorization": f"Bearer {who}"}).status_code
+
+        first = status("early")
+        with ThreadPoolExecutor(1) as pool:
+            late = pool.submit(status, "late")
+            assert OPENING.wait(20)
+            assert status("early") == first
+            assert not late.done()
+            GO_ON.set()
+            assert late.result() == first
