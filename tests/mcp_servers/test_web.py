@@ -126,6 +126,7 @@ def test_a_caller_lists_what_it_may_call(served: Running) -> None:
 
     assert "search_fields" in anyio.run(listed, "market")
     assert anyio.run(listed, "evaluation") == []
+    assert anyio.run(listed, "news") == []
 
 
 def test_what_is_refused_before_a_tool_is_told_and_on_record(served: Running) -> None:
