@@ -31,6 +31,10 @@ __all__ = ["Door", "serve_http", "serve_stdio"]
 
 GRACE_S = 10
 """How long calls under way may take when the servers end."""
+KEEP_ALIVE_S = 120
+"""How long a silent client's connection is kept. Agents think between calls; and where the server is busy, a connection
+that is given up in the moment of the next call is an error to the client.
+"""
 BACKLOG = 512
 STDIO = "stdio"
 """Whom the record names where no token tells who calls."""
@@ -102,7 +106,13 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
         notices().out(f"http://{_spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL])}")
         logging.getLogger("mcp").setLevel(logging.WARNING)
         app = web(rooms, verifier, door.limits, protected)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_S)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=GRACE_S,
+            timeout_keep_alive=KEEP_ALIVE_S,
+        )
         with _quiet_signals():
             uvicorn.Server(config).run(sockets=[listening])
 

@@ -13,8 +13,8 @@ from .computing import Computing
 from .contained import FOLDER, Contained
 from .errors import TooFewDays, TooFewNames
 from .evaluator import Evaluator
-from .foresight import Samples
 from .mandate import Mandate
+from .samples import Samples
 from .score import Scorer
 from .settings import EvidenceSettings
 from .windows import Windows, fix_windows

@@ -23,7 +23,7 @@ from .complexity import price
 from .computing import Computing
 from .entries import comparable, retired_for
 from .errors import EvidenceError, PythonRefused, UnknownFactor
-from .foresight import Foresight, Samples
+from .foresight import Foresight
 from .gate import PAID, Gate, Surroundings, trials_spent
 from .incremental import Beside
 from .levels import Levels
@@ -35,6 +35,7 @@ from .proposal import SET, Proposal, kept_name, plain
 from .redundancy import LibraryValues
 from .refusal import known_seed, refusal
 from .review import Reviews
+from .samples import Samples
 from .score import Scorer
 from .scores import Scores, Tried
 from .screening_seed import screening_seed
@@ -85,7 +86,7 @@ class Evaluator:
     def foresight(self) -> Foresight:
         """Return forecasts of formulas that were not scored; see `drafting`."""
         columns = self.mandate.columns(self.panel)
-        return self.samples.foresight(self.panel, self.windows.search, columns, self.budget.evaluations)
+        return Foresight.of(self.panel, self.windows.search, columns, self.budget.evaluations, self.samples)
 
     @property
     def reviews(self) -> Reviews:

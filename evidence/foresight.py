@@ -10,11 +10,9 @@ forecasts fits the luck of earlier scores.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +20,14 @@ from numpy.typing import NDArray
 from ..factors import Expression, FactorError
 from ..market import Panel
 from .basis import Basis, Scored
-from .population import Population
 from .reach import Reach
-from .thin import Thin
+from .samples import Sample, Samples
 from .windows import Window
 from .worth import Promise, Seen, beside, order, unlike
 
-__all__ = ["Foreseen", "Foresight", "Leader", "Samples", "Scored", "Unexplored"]
+__all__ = ["Foreseen", "Foresight", "Leader", "Scored", "Unexplored"]
 
 Frame = NDArray[np.float64]
-Turn: TypeAlias = AbstractContextManager[Any]
 
 DECIMALS = 3
 """Of a RankIC that is expected: its error is in the third, so that is the last that is told."""
@@ -139,22 +135,26 @@ class Leader:
 class Foresight:
     """Forecasts of one run, of formulas only: what Python code says is not known before it runs."""
 
-    def __init__(self, thin: Thin, population: Population, surveys: int = 0, turn: Turn | None = None) -> None:
-        self._thin = thin
-        self._population = population
+    def __init__(self, sample: Sample, surveys: int = 0) -> None:
+        self._thin = sample.thin
+        self._population = sample.population
         self._surveys = surveys
-        self._turn = turn or RLock()  # tools answer on threads, and runs of one panel look at one sample
+        self._turn = sample.turn
         self._basis = Basis()
-        self._reach = Reach(population)
+        self._reach = Reach(sample.population)
         self._passed: set[str] = set()
 
     @classmethod
-    def of(cls, panel: Panel, window: Window, fields: Sequence[str], evaluations: int = 0) -> Foresight:
+    def of(
+        cls, panel: Panel, window: Window, fields: Sequence[str], evaluations: int = 0, samples: Samples | None = None
+    ) -> Foresight:
         """Return forecasts for a panel that know nothing yet; no day after the window is looked at.
 
-        `fields` are the columns that formulas may read, `evaluations` how many are to be scored: see `SURVEYED`.
+        `fields` are the columns that formulas may read, `evaluations` how many are to be scored: see `SURVEYED`. `samples`
+        is what other runs stand on too.
         """
-        return Samples().foresight(panel, window, fields, evaluations)
+        surveys = min(round(SURVEYED * evaluations), MOST_SURVEYED) if evaluations >= SHORT else 0
+        return cls((samples or Samples()).sample(panel, window, fields), surveys)
 
     @property
     def surveying(self) -> bool:
@@ -306,28 +306,6 @@ class Foresight:
                 for at, adds in basis.leading.items()
             ]
         return sorted(found, key=lambda one: (-abs(one.beside), one.id))[:limit]
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """What the forecasts of several runs stand on, kept once: looks at a panel, and the sample of what could be written.
-
-    Neither hangs on a run, and together they take some tens of megabytes; with a thousand scores, more than a hundred.
-    """
-
-    _kept: dict[tuple[Panel, Window, tuple[str, ...]], tuple[Thin, Population, Turn]] = field(default_factory=dict)
-    _turn: Turn = field(default_factory=RLock)
-
-    def foresight(self, panel: Panel, window: Window, fields: Sequence[str], evaluations: int = 0) -> Foresight:
-        """Return forecasts that know nothing yet; see `Foresight.of`."""
-        key = panel, window, tuple(fields)
-        with self._turn:
-            if key not in self._kept:
-                thin = Thin(panel, window)
-                self._kept[key] = thin, Population(thin, key[2]), RLock()
-        thin, population, turn = self._kept[key]
-        surveys = min(round(SURVEYED * evaluations), MOST_SURVEYED) if evaluations >= SHORT else 0
-        return Foresight(thin, population, surveys, turn)
 
 
 def _foreseen(seen: Seen, promise: Promise, place: int) -> Foreseen:

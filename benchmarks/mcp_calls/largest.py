@@ -46,7 +46,10 @@ async def largest(clients: dict[str, Any]) -> list[str]:
         )
     for window in range(20, 40):
         asked = {"text": FORMULA.format(window), "hypothesis": CLAIM, "key": f"k{window}", "description": NOTE[:1000]}
-        sizes["evaluation.score_factor"] = _weight(await clients["evaluation"].call_tool("score_factor", asked))
+        scored = await clients["evaluation"].call_tool("score_factor", asked)
+        sizes["evaluation.score_factor"] = _weight(scored)
+    known = {"id": scored.structured_content.get("id", "")}
+    sizes["factors.get_factor"] = _weight(await clients["factors"].call_tool("get_factor", known))
     for name, arguments in GREEDY.items():
         server, _, tool = name.partition(".")
         sizes[name] = _weight(await clients[server].call_tool(tool, arguments))

@@ -7,9 +7,10 @@ import pytest
 
 from alphaloom.evidence import foresight as foresight_module
 from alphaloom.evidence import population
-from alphaloom.evidence.foresight import Foreseen, Foresight, Samples, Scored
+from alphaloom.evidence.foresight import Foreseen, Foresight, Scored
 from alphaloom.evidence.population import Population
 from alphaloom.evidence.pursuit import DOUBT
+from alphaloom.evidence.samples import Samples
 from alphaloom.evidence.thin import Thin, few_names
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Expression, FactorError, parse, planted_market
@@ -174,7 +175,7 @@ def test_of_no_draft_none_is_chosen() -> None:
 def test_runs_that_share_a_sample_foresee_what_each_would_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(population, "STEP", 40)
     samples, names = Samples(), sorted(SCORED)
-    first, second = (samples.foresight(PANEL, SEARCH, FIELDS) for _ in range(2))
+    first, second = (Foresight.of(PANEL, SEARCH, FIELDS, samples=samples) for _ in range(2))
     first.learn({name: SCORED[name] for name in names})
     ahead = first.unexplored(6)
     second.learn({names[0]: SCORED[names[0]]})

@@ -10,6 +10,7 @@ import pytest
 from alphaloom.evidence import population
 from alphaloom.evidence.foresight import Foresight
 from alphaloom.evidence.population import SCORES_A_RULER, Population
+from alphaloom.evidence.samples import Sample
 from alphaloom.evidence.thin import Thin
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
@@ -76,7 +77,7 @@ def test_a_panel_of_too_few_names_stands_for_nothing() -> None:
     thin = Thin(few, SEARCH)
     drafts = [parse("close / open")]
     assert Population(thin, ("close",)).ruler(0).shape == (0, thin.look(drafts)[0].ranks.size)
-    foresight = Foresight(thin, Population(thin, ("close",)))
+    foresight = Foresight(Sample(thin, Population(thin, ("close",))))
     assert foresight.choose(drafts, 1)[1] == [0]
     assert foresight.unexplored(5) == []
 
