@@ -144,8 +144,14 @@ def test_what_is_refused_before_a_tool_is_told_and_on_record(served: Running) ->
         assert http.post("/market/mcp", json=asked, headers=own | {"Host": "evil.example"}).status_code == 421
         assert http.post("/market/mcp", json=asked, headers=own | {"Origin": "https://evil.example"}).status_code == 403
         assert http.post("/market/mcp", content=b"x" * (2 << 20), headers=own).status_code == 413
-    kept = [(call.who, call.tool, call.code) for call in served.calls[before:]]
-    assert kept.count(("anonymous", "http", "unauthorized")) == 2
+        assert http.get("/market/mcp", headers=own).status_code == 405
+        modern = own | {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "resources/read"}
+        assert http.post("/market/mcp", content=b"{", headers=modern).status_code == 400
+    assert [(call.who, call.tool, call.code) for call in served.calls[before:]] == [
+        *[("anonymous", "http", "unauthorized")] * 2,
+        ("anonymous", "http", "unknown_server"),
+        *(("early", "http", code) for code in ("http_421", "http_403", "http_413", "method", "http_400")),
+    ]
     assert all(call.outcome is Outcome.REFUSED for call in served.calls[before:])
 
 
