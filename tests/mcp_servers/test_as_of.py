@@ -170,7 +170,9 @@ def test_a_library_factor_that_later_days_judged_is_not_there_yet(tmp_path: Path
                 day: {row["id"] for row in Holdings(rooms.served(Caller(str(day), EVERYTHING, as_of=day))).search("")}
                 for day in (early, late, None)
             }
+            narrow = Holdings(rooms.served(Caller("eve", EVERYTHING, frozenset({"close", "returns"})))).search("")
     assert seen == {early: set(), late: {kept.factor_id}, None: {kept.factor_id, by_hand.factor_id}}
+    assert {row["id"] for row in narrow} == {by_hand.factor_id}, "what it may not read is not told of"
 
 
 def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
