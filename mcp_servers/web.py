@@ -1,8 +1,9 @@
 """The servers over HTTP: bearer tokens, limits, and a server of its own for every caller.
 
 ``/market/mcp``, ``/factors/mcp``, ``/evaluation/mcp``: streamable HTTP of both protocol eras, without sessions, so that there
-is none to fix or to steal, and without streams of notices, which callers could hold open without end. ``/health`` asks for no token and tells nothing but that it runs. What is refused before a tool is
-reached is on record as a call of the tool "http".
+is none to fix or to steal, and without streams of notices, which callers could hold open without end. ``/health`` asks for
+no token and tells nothing but that it runs. What is refused before a tool is reached is on record as a call of the tool
+"http".
 """
 
 from __future__ import annotations
@@ -143,9 +144,7 @@ class Web:
             said = f"More than {self.limits.calls_per_minute} calls a minute."
             await self._refused(send, 429, "too_many", said, "Wait as Retry-After says.", [(b"retry-after", after)])
             return
-        if (
-            scope["method"] != "POST"
-        ):  # a stream of notices would be held open for nothing, and a session there is none to end
+        if scope["method"] != "POST":  # clients of the handshake era try as they connect: nothing for the record
             said = "Requests are sent by POST; there are no notices to wait for and no session to end."
             await self._refused(send, 405, "method", said, headers=[(b"allow", b"POST")])
             return
