@@ -173,10 +173,7 @@ class Web:
             said = f"More than {self.limits.calls_per_minute} calls a minute."
             await self._refused(send, 429, "too_many", said, "Wait as Retry-After says.", [(b"retry-after", after)])
             return
-        if (
-            scope["method"] != "POST"
-        ):  # a stream of notices would be held open for nothing; a session there is none to end
-            await self._written(caller.id, server, "method", began)
+        if scope["method"] != "POST":  # clients of the handshake era try as they connect: nothing for the record
             said = "Requests are sent by POST; there are no notices to wait for and no session to end."
             await self._refused(send, 405, "method", said, headers=[(b"allow", b"POST")])
             return

@@ -23,6 +23,8 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
+from alphaloom.mcp_servers.tools import ALL, SERVERS
+
 CAMPAIGN = """
 name: foreign
 seed: 7
@@ -32,8 +34,7 @@ evidence:
   windows: {min_selection_days: 60, min_sealed_days: 60}
 budget: {evaluations: 8, trials: 4}
 """
-NAMES = ("market", "factors", "evaluation")
-SCOPES = "data:read,factor:read,factor:write,eval:run,gate:submit"
+SCOPES = "data:read,news:read,factor:read,factor:write,eval:run,gate:submit"
 STARTS_WITHIN_S = 120
 OWN = {b"connection", b"content-length", b"date", b"keep-alive", b"server", b"transfer-encoding"}
 """Headers of one connection, which the next has of its own."""
@@ -74,7 +75,7 @@ class Place:
     def over_stdio(self) -> dict[str, Any]:
         """Return how a client starts each server."""
         command, *words = self.command("serve", "mcp")
-        named = {name: name for name in NAMES} | {"all": "--all"}
+        named = {name: name for name in SERVERS} | {ALL: "--all"}
         return {
             name: {"command": command, "args": [*words, word, *self.data], "env": {**os.environ}}
             for name, word in named.items()
@@ -117,7 +118,7 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
 
 def over_http(base: str, token: str) -> dict[str, Mapping[str, str]]:
     """Return how a client reaches each server."""
-    return {name: {"url": f"{base}/{name}/mcp", "token": token} for name in NAMES}
+    return {name: {"url": f"{base}/{name}/mcp", "token": token} for name in SERVERS}
 
 
 @contextmanager

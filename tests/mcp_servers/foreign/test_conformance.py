@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.mcp_servers import SERVERS
+from alphaloom.mcp_servers.tools import ALL, SERVERS
 
 from ..test_web import running
 from .conftest import Clients
@@ -86,7 +86,7 @@ def test_our_class_and_application_keep_the_protocol(
 
 
 @pytest.mark.parametrize("revision", EXPECTED)
-@pytest.mark.parametrize("server", ["all", "evaluation", "factors", "market"])
+@pytest.mark.parametrize("server", [ALL, *SERVERS])
 def test_the_real_servers_keep_what_needs_no_fixture(
     clients: Clients, real: str, server: str, revision: str, tmp_path: Path
 ) -> None:

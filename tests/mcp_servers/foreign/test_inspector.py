@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from alphaloom.mcp_servers.tools import ALL, SERVERS
+
 from .conftest import Clients
 from .served import Place
 
@@ -41,6 +43,13 @@ ASKED: Mapping[str, Sequence[Ask]] = {
         ("resources/read", ["--uri", "alphaloom://rules"], "horizon_days"),
         ("prompts/list", [], "prompts"),
     ),
+    "news": (
+        ("tools/list", ["--strict"], "search_news"),
+        ("tools/call", ["--tool-name", "search_news"], "next_cursor"),
+        ("resources/list", [], "alphaloom://news"),
+        ("resources/read", ["--uri", "alphaloom://news"], "next_cursor"),
+        ("prompts/list", [], "prompts"),
+    ),
     "all": (
         ("tools/list", ["--strict"], "submit_to_gate"),
         ("tools/call", ["--tool-name", "check_factor", "--tool-arg", f"text={FORMULA}"], "canonical"),
@@ -50,7 +59,7 @@ ASKED: Mapping[str, Sequence[Ask]] = {
         ("prompts/get", ["--prompt-name", "propose_factor", "--prompt-args", "goal=shape"], "about this: shape"),
     ),
 }
-ERA_OVER_STDIO = {"market": "legacy", "factors": "modern", "evaluation": "legacy", "all": "modern"}
+ERA_OVER_STDIO = {"market": "legacy", "factors": "modern", "evaluation": "legacy", "news": "modern", "all": "modern"}
 """One for each: every question starts a server of its own, which takes seconds."""
 
 
@@ -84,7 +93,7 @@ def reached(address: str, server: str, token: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("server", ASKED)
+@pytest.mark.parametrize("server", [ALL, *SERVERS])
 def test_every_server_answers_over_http(
     clients: Clients, address: str, token: str, server: str, era: str, tmp_path: Path
 ) -> None:
@@ -92,7 +101,7 @@ def test_every_server_answers_over_http(
     assert unanswered(clients, file, server, era) == []
 
 
-@pytest.mark.parametrize("server", ASKED)
+@pytest.mark.parametrize("server", [ALL, *SERVERS])
 def test_every_server_answers_over_stdio(clients: Clients, place: Place, server: str, tmp_path: Path) -> None:
     file = configured(place.over_stdio(), tmp_path)
     assert unanswered(clients, file, server, ERA_OVER_STDIO[server]) == []
