@@ -85,6 +85,7 @@ def _rooms(place: Place, ceiling: date | None) -> Iterator[Rooms]:
 
 def serve_stdio(server: str, place: Place, scopes: frozenset[str], ceiling: date | None) -> None:
     """Serve one of the servers over standard input and output, until the client hangs up."""
+    signal.signal(signal.SIGTERM, _end)  # clients that wait no longer send it; what is open is closed first
     with _rooms(place, ceiling) as rooms:
         build_server(server, rooms.served(Caller(STDIO, scopes))).run("stdio")
 
@@ -115,6 +116,10 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
         )
         with _quiet_signals():
             uvicorn.Server(config).run(sockets=[listening])
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)
 
 
 def _verifier(door: Door) -> tuple[Verifier, Protected | None]:

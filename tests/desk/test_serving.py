@@ -122,3 +122,26 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
         _, err = second.communicate(timeout=60)
         assert second.returncode == 1
         assert "cannot listen" in err
+
+
+def test_a_client_that_loses_patience_leaves_nothing_open(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(CAMPAIGN)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "alphaloom", "serve", "mcp", "--all", "--campaign", "c.yaml", "--workspace", "w"],
+        cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / ".root")},
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    for number, (method, params) in enumerate([("initialize", client), ("tools/call", {"name": "get_budget"})]):
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == number
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, b"")
+    (row,) = answered(tmp_path, "audit", "tail", "--workspace", "w")["calls"]
+    assert (row["who"], row["tool"], row["outcome"]) == ("stdio", "get_budget", "ok")
+    assert answered(tmp_path, "audit", "verify", "--workspace", "w")["ok"]
