@@ -30,7 +30,8 @@ async def recall(desk: Desk, round_key: str) -> Json:
 
     async def read() -> Json:
         past = await box.call(
-            "factors.recall_attempts", {"limit": desk.config.recall_limit, "query": _query(desk, round_key)}
+            "factors.recall_attempts",
+            {"limit": desk.config.recall_limit, "query": _query(desk, round_key), "language": True},
         )
         known = await box.call("market.search_fields", {"query": ""})
         # The same at every round, and longer than all the rest.

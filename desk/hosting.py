@@ -20,7 +20,7 @@ from ..market.news import NEWS, Shelf
 from ..mcp_servers.access import AnyOf, Caller, Tokens, Verifier
 from ..mcp_servers.access.oauth import read_oauth
 from ..mcp_servers.rooms import Ground, Rooms
-from ..mcp_servers.tools import SERVERS, build_server
+from ..mcp_servers.tools import ALL, SERVERS, build_server
 from ..mcp_servers.web import Limits, Protected, web
 from .console import notices
 from .errors import AddressTaken
@@ -103,7 +103,7 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
     listening = _listening(door)
     with listening, _rooms(place, ceiling) as rooms:
         host, port = listening.getsockname()[:2]
-        notices().out(f"http://{_spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join(sorted(SERVERS))}")
+        notices().out(f"http://{_spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL])}")
         logging.getLogger("mcp").setLevel(logging.WARNING)
         app = web(rooms, verifier, door.limits, protected)
         config = uvicorn.Config(

@@ -27,9 +27,12 @@ class Server(StrEnum):
 
 @app.command(short_help="Serve MCP servers over stdio or HTTP.")
 def mcp(
-    server: Annotated[Server | None, typer.Argument(help="Which one, over stdio; --all: every one, over HTTP.")] = None,
+    server: Annotated[Server | None, typer.Argument(help="Which one, over stdio.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Serve all of them, each at /NAME/mcp; needs --http.")
+        bool,
+        typer.Option(
+            "--all", help="All of them: as one over stdio; over HTTP each at /NAME/mcp, and as one at /all/mcp."
+        ),
     ] = False,
     http: Annotated[
         str | None, typer.Option("--http", metavar="HOST:PORT", help="Listen there; port 0: any that is free.")
@@ -60,7 +63,7 @@ def mcp(
     sectors: SectorsFile = None,
     workspace: Workspace = None,
 ) -> None:
-    """Serve the rooms as MCP tools: one server over standard input and output, or all of them over HTTP.
+    """Serve the rooms as MCP tools: one server, or all of them as one, over standard input and output; or over HTTP.
 
     Without data of yours they serve a synthetic market. Every caller gets data as they were known on its last day, the
     search window of them only, a budget of its own, and a line on record for every call; trials stay counted for good. Over
@@ -69,10 +72,10 @@ def mcp(
     place = Place(campaign, panel, sectors, None, workspace)
     day = as_of.date() if as_of else None
     if http is None:
-        _only_with_http(everything, auth, oauth, hosts)
+        _only_with_http(auth, oauth, hosts)
         from .hosting import serve_stdio
 
-        serve_stdio(_named(server), place, _scopes(scopes), day)
+        serve_stdio(_named(server, everything), place, _scopes(scopes), day)
         return
     _over_http(server, everything, scopes, (auth, oauth))
     from ..mcp_servers.web import Limits
@@ -83,17 +86,14 @@ def mcp(
     serve_http(place, Door(host, port, auth, oauth, Limits.reached_as(names, per_minute)), day)
 
 
-def _named(server: Server | None) -> str:
-    if server is None:
-        raise typer.BadParameter(
-            f"name one of {', '.join(Server)}; or serve all over HTTP: --all --http 127.0.0.1:8765 --auth FILE",
-            param_hint="SERVER",
-        )
-    return server.value
+def _named(server: Server | None, everything: bool) -> str:
+    if (server is None) != everything:
+        raise typer.BadParameter(f"name one of {', '.join(Server)}, or write --all", param_hint="SERVER")
+    return server.value if server else "all"
 
 
-def _only_with_http(everything: bool, auth: Path | None, oauth: Path | None, hosts: str | None) -> None:
-    given = {"--all": everything, "--auth": auth, "--oauth": oauth, "--hosts": hosts}
+def _only_with_http(auth: Path | None, oauth: Path | None, hosts: str | None) -> None:
+    given = {"--auth": auth, "--oauth": oauth, "--hosts": hosts}
     for name, value in given.items():
         if value:
             raise typer.BadParameter("is for servers over HTTP: add --http 127.0.0.1:8765", param_hint=name)

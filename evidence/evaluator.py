@@ -271,17 +271,13 @@ class Evaluator:
     def facts(self, row: Evaluation) -> dict[str, Any]:
         """Return what the search window told of a factor of this run, as `propose` answers it."""
         sheet = {key: value for key, value in row.sheet.items() if key not in {"weaknesses", "merit", "fields"}}
-        stamps = self.panel.stamps  # other notes on the data tell of the whole panel
-        sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in stamps]
+        sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in self.panel.stamps]
         expression = self.read(row.text)
         return {
-            "id": row.factor_id,
-            "text": expression.shown,
-            "explained": explain(expression),
-            "sheet": sheet,
-            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, self.read(row.text))],
+            "id": row.factor_id, "text": expression.shown, "explained": explain(expression), "sheet": sheet,
+            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, expression)],
             "merit": row.sheet["merit"],
-        }
+        }  # fmt: skip
 
     def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
         """Return one factor's sheet on the search window, outside any campaign: nothing is recorded.
@@ -370,12 +366,10 @@ class Evaluator:
         claim = self.tried.claim(factor_id)
         if row is None or claim is None:
             raise UnknownFactor(
-                f"No factor {factor_id!r} was scored in this campaign.",
-                field="id",
-                got=factor_id,
+                f"No factor {factor_id!r} was scored in this campaign.", field="id", got=factor_id,
                 allowed="the id of a factor that score_factor answered with",
                 hint="Score the formula first; its answer carries the id.",
-            )
+            )  # fmt: skip
         expression = self.read(row.text)
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from mcp.server import MCPServer
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..evidence import Claim, Evaluator, Proposal, drafting, recall_facts, stress_on_search
@@ -59,7 +58,7 @@ SCOPES = {
 """What each tool asks of a caller."""
 
 
-def evaluation_server(served: Served) -> MCPServer:
+def evaluation_server(served: Served) -> ToolServer:
     """Return the evaluation server of one run."""
     server = ToolServer(
         "alphaloom-evaluation", entry=served.entry, scopes=SCOPES, reading=Scope.EVAL_RUN,
@@ -124,7 +123,9 @@ def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
     @server.tool(annotations=READ_ONLY)
     @tool
     def choose_drafts(
-        texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_DRAFTS)],
+        texts: Annotated[
+            list[Text], Field(min_length=1, max_length=MOST_DRAFTS, description="formulas that were not scored yet")
+        ],
         hypothesis: Hypothesis,
         count: Annotated[int, Field(ge=1, le=64, description="how many to choose")] = 5,
         like: Annotated[FactorId | None, Field(description="a scored factor that the drafts are to improve")] = None,
@@ -165,14 +166,16 @@ def _add_jobs(server: ToolServer, served: Served) -> None:
     def stress_factor(text: Text) -> dict[str, Any]:
         """Begin a job: where the formula breaks, in crises, planted regimes, bad data and late fills on the search window."""
         expression = evaluator.read(text)
-        return served.jobs.begin("stress", {"id": expression.id}, lambda: stress_on_search(evaluator, [expression]))
+        return served.jobs.begin(
+            "stress", {"id": expression.id}, lambda advance: stress_on_search(evaluator, [expression], after=advance)
+        )
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def measure_decay(text: Text) -> dict[str, Any]:
         """Begin a job: RankIC by horizon from 1 to 20 days, by year and by regime, on the search window."""
         expression = evaluator.read(text)
-        return served.jobs.begin("decay", {"id": expression.id}, lambda: _decay(evaluator, text))
+        return served.jobs.begin("decay", {"id": expression.id}, lambda _: _decay(evaluator, text))
 
     @server.tool(annotations=READ_ONLY)
     @tool
@@ -182,7 +185,7 @@ def _add_jobs(server: ToolServer, served: Served) -> None:
         ],
         wait_s: Annotated[float, Field(ge=0, le=MOST_WAIT_S, description="seconds to wait for its end")] = 0.0,
     ) -> dict[str, Any]:
-        """Return whether a job waits, runs, is done or failed, and its result."""
+        """Return whether a job waits, runs (and how many steps are done), is done or failed, and its result."""
         return served.jobs.get(job, wait_s)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from mcp.server import MCPServer
 from mcp.types import (
     Completion,
     CompletionArgument,
@@ -45,7 +44,7 @@ SCOPES = {
 """What each tool asks of a caller."""
 
 
-def factors_server(served: Served) -> MCPServer:
+def factors_server(served: Served) -> ToolServer:
     """Return the factors server of one panel."""
     holdings = Holdings(served)
     server = ToolServer(
@@ -86,7 +85,9 @@ def _add_language(server: ToolServer, evaluator: Evaluator) -> None:
 def _add_known(server: ToolServer, evaluator: Evaluator, holdings: Holdings) -> None:
     @server.tool(annotations=READ_ONLY)
     @tool
-    def find_similar(text: Text, top: Annotated[int, Field(ge=1, le=20)] = 5) -> dict[str, Any]:
+    def find_similar(
+        text: Text, top: Annotated[int, Field(ge=1, le=20, description="how many at most")] = 5
+    ) -> dict[str, Any]:
         """Return the known formulas (library and published) that share the largest subtree with this one."""
         found = nearest(evaluator.read(text), evaluator.known(), top)
         rows = [
@@ -131,11 +132,16 @@ def _add_known(server: ToolServer, evaluator: Evaluator, holdings: Holdings) -> 
     @server.tool(annotations=READ_ONLY)
     @tool
     def recall_attempts(
-        limit: Annotated[int, Field(ge=1, le=100)] = 30,
+        limit: Annotated[int, Field(ge=1, le=100, description="scored factors at most, the best first")] = 30,
         query: Annotated[str, Field(max_length=4_000, description="words of what hypotheses should be about")] = "",
+        language: Annotated[
+            bool,
+            Field(description="with every operator and its documentation, 40 KB; alphaloom://operators is shorter"),
+        ] = False,
     ) -> dict[str, Any]:
-        """Return what was tried and how it went on the search window, with the operators and fields there are."""
-        return recall_facts(evaluator, limit, query)
+        """Return what was tried and how it went on the search window, and the fields that there are."""
+        told = recall_facts(evaluator, limit, query)
+        return told if language else {name: each for name, each in told.items() if name != "operators"}
 
 
 def _add_resources(server: ToolServer, holdings: Holdings) -> None:
@@ -166,18 +172,15 @@ def _add_resources(server: ToolServer, holdings: Holdings) -> None:
 
 
 def _add_completions(server: ToolServer, holdings: Holdings) -> None:
-    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
-        ref: PromptReference | ResourceTemplateReference,
-        argument: CompletionArgument,
-        context: CompletionContext | None,
+        ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, more: CompletionContext | None
     ) -> Completion:
         """Complete the id of a factor, or the name of an operator, as far as the caller may know them."""
-        if not holdings.served.entry.caller.allows(Scope.FACTOR_READ):
-            return Completion(values=[], total=0, has_more=False)
         known = holdings.ids() if argument.name == "id" else sorted(OPERATORS) if argument.name == "name" else ()
         found = [value for value in known if value.startswith(argument.value)]
         return Completion(values=found[:MOST_COMPLETIONS], total=len(found), has_more=len(found) > MOST_COMPLETIONS)
+
+    server.complete_with(complete)
 
 
 def _permitted(evaluator: Evaluator, found: dict[str, Any]) -> dict[str, Any]:

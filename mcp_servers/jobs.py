@@ -22,6 +22,8 @@ WAITING = 8
 """Jobs of one caller that may wait or run; a further one is refused."""
 KEPT = 64
 """Ended jobs of which the answer is kept, the newest."""
+Advance = Callable[[int], None]
+"""Told how many steps of the work are done."""
 LOG = logging.getLogger(__name__)
 
 
@@ -32,17 +34,24 @@ class Job:
     id: str
     what: str
     future: Future[Any] = field(default_factory=Future)
+    steps: int = 0
+
+    def advance(self, steps: int) -> None:
+        """Note how many steps of the work are done."""
+        self.steps = steps
 
     @property
     def failed(self) -> bool:
         """Tell whether it ended with nothing to show."""
-        return self.future.done() and self.future.exception() is not None
+        return self.future.done() and (self.future.cancelled() or self.future.exception() is not None)
 
     def record(self) -> dict[str, Any]:
         """Return how it stands, with what came of it."""
         told: dict[str, Any] = {"job": self.id, "what": self.what}
         if not self.future.done():
-            return told | {"status": "running" if self.future.running() else "waiting"}
+            return told | {"status": "running" if self.future.running() else "waiting", "steps_done": self.steps}
+        if self.future.cancelled():
+            return told | {"status": "cancelled"}
         if (error := self.future.exception()) is None:
             return told | {"status": "done", "result": self.future.result()}
         if isinstance(error, AlphaloomError):
@@ -60,8 +69,10 @@ class Jobs:
         self._turn = Lock()
         self._threads: ThreadPoolExecutor | None = None
 
-    def begin(self, kind: str, about: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Begin a piece of work, or find the one that was begun; return how it stands.
+    def begin(
+        self, kind: str, about: Mapping[str, Any], work: Callable[[Advance], Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Begin a piece of work, or find the one that was begun; return how it stands. The work may tell its steps.
 
         Raises
         ------
@@ -78,7 +89,9 @@ class Jobs:
                         hint="Wait until get_job says that one is done.",
                     )  # fmt: skip
                 self._threads = self._threads or ThreadPoolExecutor(AT_ONCE, thread_name_prefix="jobs")
-                self._jobs[name] = Job(name, kind, self._threads.submit(work))
+                job = Job(name, kind)
+                job.future = self._threads.submit(work, job.advance)
+                self._jobs[name] = job
                 self._forget()
             return self._jobs[name].record()
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from mcp.server import MCPServer
 from mcp.types import CallToolResult, ResourceLink
 from numpy.typing import NDArray
 from pydantic import Field
@@ -50,7 +49,7 @@ SCOPES = dict.fromkeys(
 """What each tool asks of a caller."""
 
 
-def market_server(served: Served) -> MCPServer:
+def market_server(served: Served) -> ToolServer:
     """Return the market server of one panel. Nothing after the search window leaves it."""
     shown = Shown(served.evaluator)
     server = ToolServer(
@@ -65,7 +64,7 @@ def market_server(served: Served) -> MCPServer:
         query: Annotated[str, Field(max_length=200, description="a word of a name or meaning; empty for all")] = "",
     ) -> dict[str, Any]:
         """Return the fields and groups that factors may use, filtered by a word of their name or meaning."""
-        return {"fields": _fields(shown, query), "groups": shown.labels()}
+        return {"fields": _fields(shown, query), "groups": shown.labels(query.strip().lower())}
 
     @server.tool(annotations=READ_ONLY)
     @tool
@@ -189,6 +188,7 @@ def _preview(shown: Shown, name: str, first: int, stop: int, columns: list[int])
         "dates": shown.days[first:stop],
         "symbols": [shown.panel.symbols[place] for place in columns],
         "values": [[tidy(value) for value in row] for row in values],
+        "adjustment": shown.adjustment,
         **said,
     }
 

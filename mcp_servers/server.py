@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any, TypeVar
 
 from mcp import MCPError
@@ -18,16 +19,20 @@ from mcp.server.mcpserver.exceptions import ToolError as SdkToolError
 from mcp.types import (
     INVALID_PARAMS,
     CallToolResult,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
     GetPromptResult,
     InputRequiredResult,
     Prompt,
+    PromptReference,
     Resource,
     ResourceTemplate,
+    ResourceTemplateReference,
     Tool,
 )
 from pydantic import AnyUrl, ValidationError
 
-from .. import __version__
 from ..ledger import AlphaloomError, LedgerError
 from .answers import answer, refusal_of
 from .entry import Entry
@@ -35,6 +40,9 @@ from .errors import BadArguments, ToolFailed, UnknownResource, UnknownTool
 
 LONGEST = 100
 T = TypeVar("T")
+Complete = Callable[
+    [PromptReference | ResourceTemplateReference, CompletionArgument, CompletionContext | None], Awaitable[Completion]
+]
 LOG = logging.getLogger(__name__)
 
 
@@ -48,8 +56,11 @@ class ToolServer(MCPServer):
 
     def __init__(self, name: str, *, instructions: str, entry: Entry, scopes: Mapping[str, str], reading: str) -> None:
         """Begin without tools; `scopes` says what each tool asks of a caller, `reading` what resources and prompts ask."""
-        super().__init__(name, instructions=instructions, version=__version__)
+        super().__init__(name, instructions=instructions, version=version("alphaloom"))
         self.entry = entry
+        self.beside: tuple[ToolServer, ...] = ()
+        """Servers that answer on the same connection: what is refused as unknown names theirs too."""
+        self.completes: Complete | None = None
         self._scopes, self._reading = dict(scopes), reading
 
     async def list_tools(self) -> list[Tool]:
@@ -68,6 +79,34 @@ class ToolServer(MCPServer):
             kept = found if isinstance(found, CallToolResult) else None
             unkept = self._unkept(name, arguments, kept, began)
         return unkept or found
+
+    def complete_with(self, complete: Complete) -> None:
+        """Complete arguments of prompts and addresses by a function, for those who may read here."""
+
+        async def allowed(
+            ref: PromptReference | ResourceTemplateReference,
+            argument: CompletionArgument,
+            more: CompletionContext | None,
+        ) -> Completion:
+            if self.entry.caller.allows(self._reading):
+                return await complete(ref, argument, more)
+            return Completion(values=[], total=0, has_more=False)
+
+        self.completes = allowed
+        self.completion()(allowed)  # type: ignore[no-untyped-call]
+
+    async def has_tool(self, name: str) -> bool:
+        """Tell whether it has a tool, whoever may call it."""
+        return name in {tool.name for tool in await super().list_tools()}
+
+    async def has_prompt(self, name: str) -> bool:
+        """Tell whether it has a prompt, whoever may use it."""
+        return name in {prompt.name for prompt in await super().list_prompts()}
+
+    async def has_resource(self, uri: str) -> bool:
+        """Tell whether an address is of its kind, whoever may read it."""
+        templates = [template.uri_template.partition("{")[0] for template in await super().list_resource_templates()]
+        return uri in {str(one.uri) for one in await super().list_resources()} or uri.startswith(tuple(templates))
 
     async def list_resources(self) -> list[Resource]:
         """Return the resources that the caller may read."""
@@ -97,8 +136,9 @@ class ToolServer(MCPServer):
         """Return a prompt, written out."""
 
         async def written() -> GetPromptResult | InputRequiredResult:
-            if name not in (known := [prompt.name for prompt in await self.list_prompts()]):
-                raise _unknown("prompt", name, known)
+            if not await self.has_prompt(name):
+                listed = [prompt.name for server in (self, *self.beside) for prompt in await server.list_prompts()]
+                raise _unknown("prompt", name, listed)
             return await super(ToolServer, self).get_prompt(name, arguments, context)
 
         return await self._told("prompts/get", {"name": name, **(arguments or {})}, written, _messages)
@@ -139,7 +179,8 @@ class ToolServer(MCPServer):
     ) -> CallToolResult | InputRequiredResult:
         schemas = {tool.name: tool.input_schema for tool in await super().list_tools()}
         if name not in schemas:
-            return _refused(_unknown("tool", name, sorted(tool.name for tool in await self.list_tools())))
+            listed = [tool.name for server in (self, *self.beside) for tool in await server.list_tools()]
+            return _refused(_unknown("tool", name, sorted(listed)))
         missing = self.entry.refusal(name, self._scopes.get(name))
         if missing is not None:
             return _refused(missing)

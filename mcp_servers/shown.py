@@ -17,6 +17,8 @@ from .errors import BadArguments, UnknownField
 
 __all__ = ["Shown"]
 
+MOST_LABELS = 100
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -47,12 +49,12 @@ class Shown:
 
     @property
     def adjustment(self) -> str:
-        """How its prices stand to later splits and dividends, in one line."""
+        """How prices are adjusted for splits and dividends: anew until a day, none, or not point in time."""
         stamps = self.evaluator.panel.stamps
         told = [note for note in stamps if note == NOT_POINT_IN_TIME or note.startswith("prices: ")]
-        if told or not self.evaluator.panel.back_adjusted:
-            return told[0] if told else "prices are not adjusted for later events"
-        return NOT_POINT_IN_TIME
+        if told:
+            return told[0].removeprefix("adjustment: ")
+        return NOT_POINT_IN_TIME.removeprefix("adjustment: ") if self.evaluator.panel.back_adjusted else "none"
 
     def field(self, text: str) -> str:
         """Return the field that a text names; the parser refuses an unknown name, and says which is nearest.
@@ -112,10 +114,12 @@ class Shown:
         scale = (base / last)[columns]
         return block * scale, {"scaled": f"each name to {to} at the end of the search window"}
 
-    def labels(self) -> list[dict[str, Any]]:
-        """Return the groupings with the labels that a name of the search window bears."""
+    def labels(self, word: str = "") -> list[dict[str, Any]]:
+        """Return the groupings with the labels that a name of the search window bears; a word is in one of theirs."""
         panel, told = self.evaluator.panel, list[dict[str, Any]]()
         for name in sorted(panel.groups):
             borne = sorted({int(code) for code in panel.groups[name][self.names]} - {UNKNOWN_GROUP})
-            told.append({"name": name, "labels": [panel.group_labels[name][code] for code in borne]})
+            labels = [panel.group_labels[name][code] for code in borne]
+            if word in " ".join([name, *labels]).lower():
+                told.append({"name": name, "count": len(labels), "labels": labels[:MOST_LABELS]})
         return told

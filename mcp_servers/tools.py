@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping
 
 from mcp.server import MCPServer
 
+from .bundle import Bundle
 from .evaluation import evaluation_server
 from .factors import factors_server
 from .market import market_server
 from .served import Served
+from .server import ToolServer
 
-SERVERS: Mapping[str, Callable[[Served], MCPServer]] = {
+ALL = "all"
+"""The name of all of them behind one connection."""
+SERVERS: Mapping[str, Callable[[Served], ToolServer]] = {
     "evaluation": evaluation_server,
     "factors": factors_server,
     "market": market_server,
@@ -19,5 +23,5 @@ SERVERS: Mapping[str, Callable[[Served], MCPServer]] = {
 
 
 def build_server(name: str, served: Served) -> MCPServer:
-    """Return a caller's server by name; who asks has checked that the name is one of `SERVERS`."""
-    return SERVERS[name](served)
+    """Return a caller's server by name, or all of them as one; who asks has checked that the name is known."""
+    return Bundle([make(served) for make in SERVERS.values()]) if name == ALL else SERVERS[name](served)

@@ -29,7 +29,7 @@ from .access.oauth import Protected
 from .errors import TokenRefused
 from .rooms import Rooms
 from .served import Served
-from .tools import SERVERS, build_server
+from .tools import ALL, SERVERS, build_server
 
 __all__ = ["Limits", "Protected", "web"]
 
@@ -124,9 +124,9 @@ class Web:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of a server."""
         began, server = self.seconds(), str(scope["path"]).strip("/").partition("/")[0]
-        if server not in SERVERS or scope["path"] != f"/{server}{PATH}":
+        if server not in {*SERVERS, ALL} or scope["path"] != f"/{server}{PATH}":
             await self._refused(
-                send, 404, "unknown_server", f"Servers are {', '.join(sorted(SERVERS))}, each at /NAME/mcp."
+                send, 404, "unknown_server", f"Servers are {', '.join([*sorted(SERVERS), ALL])}, each at /NAME/mcp."
             )
             return
         try:
@@ -177,7 +177,7 @@ class Web:
                 served = await anyio.to_thread.run_sync(self.rooms.served, caller)
                 assert self._tasks is not None, "the application is running"
                 self._ready[key] = await self._tasks.start(self._kept, served, server)
-                while len(self._ready) > CALLERS * len(SERVERS):
+                while len(self._ready) > CALLERS * (len(SERVERS) + 1):
                     self._ready.popitem(last=False)[1].end.set()
             self._ready.move_to_end(key)
             return self._ready[key]
@@ -232,7 +232,7 @@ def web(
 
     async def health(_request: object) -> JSONResponse:
         """Say that it runs."""
-        return JSONResponse({"status": "ok", "servers": sorted(SERVERS)})
+        return JSONResponse({"status": "ok", "servers": [*sorted(SERVERS), ALL]})
 
     async def metadata(_request: object) -> JSONResponse:
         """Say whose tokens are taken (RFC 9728)."""

@@ -13,13 +13,15 @@ from ...market import Panel
 from ..errors import OverLimits, PythonRefused
 from ..evaluator import Evaluator
 from .outcome import RULE
-from .stress import SEED, stress
+from .stress import SEED, After, stress
 
 __all__ = ["stress_on_search"]
 
 
-def stress_on_search(evaluator: Evaluator, expressions: Sequence[Expression], seed: int = SEED) -> dict[str, Any]:
-    """Put formulas through every stress on the search window, and on no other day.
+def stress_on_search(
+    evaluator: Evaluator, expressions: Sequence[Expression], seed: int = SEED, after: After | None = None
+) -> dict[str, Any]:
+    """Put formulas through every stress on the search window, and on no other day; `after` is as for `stress`.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def stress_on_search(evaluator: Evaluator, expressions: Sequence[Expression], se
     def evaluate(told: Panel) -> list[NDArray[np.float32]]:
         return evaluator.engine.on(told).forgiving(PythonRefused, OverLimits).evaluate(expressions)
 
-    found = stress(evaluate, panel, evaluator.settings, seed)
+    found = stress(evaluate, panel, evaluator.settings, seed, after)
     return {
         "window": {"name": window.name, "first": window.first_day, "last": window.last_day},
         "seed": seed,

@@ -38,12 +38,17 @@ Daily = tuple[Series, Series]
 Evaluate = Callable[[Panel], Sequence[Values]]
 """Computes every factor on a panel, each ``[T, N]``, known at the close of its day, NaN missing."""
 
+After = Callable[[int], object]
+"""Is told how many scenarios were met."""
+
 SEED: Final = 1
 """Of every draw, unless told otherwise: all factors meet the same disasters."""
 LAG_PER_HORIZON: Final = 2
 
 
-def stress(evaluate: Evaluate, panel: Panel, settings: EvidenceSettings, seed: int = SEED) -> list[Stressed]:
+def stress(
+    evaluate: Evaluate, panel: Panel, settings: EvidenceSettings, seed: int = SEED, after: After | None = None
+) -> list[Stressed]:
     """Put factors through historical stretches, synthetic regimes, spoiled data, and worse fills and costs.
 
     Parameters
@@ -57,6 +62,8 @@ def stress(evaluate: Evaluate, panel: Panel, settings: EvidenceSettings, seed: i
         Horizon, label and costs.
     seed
         Of every draw.
+    after
+        Is told after each scenario how many were met.
 
     Returns
     -------
@@ -67,9 +74,11 @@ def stress(evaluate: Evaluate, panel: Panel, settings: EvidenceSettings, seed: i
     rehearsal = Rehearsal(panel, settings, seed)
     parts = [rehearsal.part(values) for values in evaluate(panel)]
     outcomes: list[list[Outcome]] = [[] for _ in parts]
-    for found in rehearsal.run(evaluate, parts):
+    for met, found in enumerate(rehearsal.run(evaluate, parts), 1):
         for place, outcome in enumerate(found):
             outcomes[place].append(outcome)
+        if after is not None:
+            after(met)
     return [conclude(part.clean, outcomes[place]) for place, part in enumerate(parts)]
 
 

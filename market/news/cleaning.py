@@ -38,6 +38,7 @@ _ZERO_WIDTH = frozenset(
     "\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u180e\u034f\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5"
 )
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_OVERRIDES = frozenset("\u202d\u202e")
 _ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U0010ffff]|[\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00013430-\U0001343f]"
 )
@@ -111,6 +112,8 @@ def _unmarked(text: str, removed: Counter[str], hidden: Aside) -> str:
     seen = stripped(text)
     if seen.tags:
         removed["tags"] += seen.tags
+    if seen.forged:
+        removed["forged ends"] += seen.forged
     hidden.code += seen.code
     concealed = "".join(seen.hidden).strip()
     if concealed:
@@ -158,6 +161,8 @@ def _kind(mark: str) -> str:
         return "variation selectors"
     if mark in _ZERO_WIDTH:
         return "zero-width characters"
+    if mark in _OVERRIDES:
+        return "direction overrides"
     if mark in _BIDI:
         return "bidirectional overrides"
     return "other control characters"

@@ -1,7 +1,8 @@
 """Does a text speak to the machine that reads it? Signs with weights; from the threshold on it is held back.
 
-The signs are of four kinds: words that stand close together (`rules`), marks that belong between a program and its model
-(`templates`), instructions that markup or encoding hides (`markup`, `views`), and characters that nobody sees. Weights of
+The signs are of five kinds: words that stand close together (`rules`, `talk`), sentences that call or order a machine
+(`address`), marks that belong between a program and its model (`templates`), instructions that markup or encoding hides
+(`markup`, `views`, `ciphers`), and characters that nobody sees. Words to people take some of the weight away (`people`). Weights of
 signs within `WINDOW` characters add up, so that a long filing is not judged by all its pages at once. Time grows in
 proportion to the text.
 """
@@ -13,29 +14,34 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from . import address
+from .address import addressed
+from .ciphers import reads
 from .cleaning import Clean
 from .concepts import BIT, Mark, marks
+from .people import People
 from .rules import RULES, Rule
 from .talk import doublings, talk
 from .templates import TEMPLATES
-from .views import views
+from .views import DISGUISES, PAYLOADS, views
 
-THRESHOLD = 0.5
+THRESHOLD = 0.45
 """From this score on an item is held back."""
 WINDOW = 400
 """How many characters apart the first and the last sign may be that are added up."""
-HIDDEN_FROM, ENCODED_FROM = 0.4, 0.5
+HIDDEN_FROM, ENCODED_FROM = 0.3, 0.5
 """From which score a hidden text, and one that was decoded, is a sign by itself."""
 HEAVY, RULE_DOUBLING = 0.7, 0.08
 """Lighter rules lose this with each doubling of length beyond a short text: a long one has more places to match by chance."""
 EXCERPT = 80
 TALK = "talks of answering"
-IN_MARKUP = ("chat template", "forged tag", "link with a load")
+IN_MARKUP = ("chat template", "forged tag", "link with a load", "needless escapes")
 """Marks that mean the same among the tags of a page; the others are ordinary in its scripts."""
-IN_CODE = ("override", "speaks to a machine", "speaks to who reads this", "names the score", "asks for secrets")
-"""Signs that scripts and styles do not show by themselves."""
+PROSE = 0.6
+"""What weighs prose that shows only when it is decoded, whatever it says."""
 LETTERWISE = ("rot13", "reversed", "reversed words", "glued words")
 """Views in which ordinary words become letters that may be a word of some language."""
+_QUOTED = re.compile(r"[\"'`*]([^\"'`*{}\n]{6,400})[\"'`*]")
 _MIXED = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -95,8 +101,17 @@ def examine(clean: Clean) -> Verdict:
     return Verdict(score, tuple(sorted(found, key=lambda sign: (-sign.weight, sign.name))))
 
 
-def _spoken(text: str, strange: bool = True) -> Iterator[_Hit]:
+def _spoken(text: str, strange: bool = True, page: bool = False) -> Iterator[_Hit]:
     """Yield where the rules fire; without words of other languages where letters were changed, for then too much is one."""
+    people = People(text, page)
+    for hit in _told(text, strange):
+        weight = round(hit.weight - people.relief(hit.start, hit.end), 3)
+        if weight > 0:
+            yield replace(hit, weight=weight)
+
+
+def _told(text: str, strange: bool) -> Iterator[_Hit]:
+    """Yield where the rules fire, whoever is spoken to."""
     words = marks(text)
     if not strange:
         words = [mark for mark in words if not mark.bits & BIT["foreign"]]
@@ -104,10 +119,17 @@ def _spoken(text: str, strange: bool = True) -> Iterator[_Hit]:
     for mark in words:
         union |= mark.bits
     yield from (_Hit(start, end, TALK, weight) for start, end, weight in talk(text, words))
+    length = doublings(text)
+    yield from (_Hit(start, end, address.NAME, _lighter(weight, length)) for start, end, weight in addressed(text))
     for rule, bits, path in _PATHS:
         if union & bits == bits:
-            less = rule.weight if rule.weight >= HEAVY else max(rule.weight - RULE_DOUBLING * doublings(text), 0.05)
-            yield from (replace(hit, weight=round(less, 3)) for hit in _fired(rule, path, words))
+            weight = _lighter(rule.weight, length)
+            yield from (replace(hit, weight=weight) for hit in _fired(rule, path, words))
+
+
+def _lighter(weight: float, length: float) -> float:
+    """Return what a light sign weighs in a text that is so many times twice as long as a short one."""
+    return weight if weight >= HEAVY else round(max(weight - RULE_DOUBLING * length, 0.05), 3)
 
 
 def _fired(rule: Rule, path: tuple[int, ...], words: list[Mark]) -> Iterator[_Hit]:
@@ -138,11 +160,13 @@ def _unseen(clean: Clean) -> Iterator[_Hit]:
     for kind, least, weight in (
         ("tag characters", 1, 0.8),
         ("bidirectional overrides", 1, 0.3),
+        ("direction overrides", 1, 0.5),
         ("zero-width characters", 4, 0.4),
         ("zero-width characters", 24, 0.8),
         ("variation selectors", 12, 0.5),
         ("other control characters", 8, 0.3),
         ("nested markup", 1, 0.5),
+        ("forged ends", 1, 0.6),
     ):
         if counts.get(kind, 0) >= least:
             yield _Hit(-1, -1, kind, weight)
@@ -165,22 +189,25 @@ def _is_mixed(word: str) -> bool:
 
 
 def _concealed(clean: Clean) -> list[Sign]:
-    """Return the sign of an instruction that the markup hides."""
-    found = _heaviest([*_spoken(clean.hidden), *_written(clean.hidden)], clean.hidden)
-    deeper = found if _total(found) >= HIDDEN_FROM else _encoded(clean.hidden)
-    if _total(deeper) >= HIDDEN_FROM:
-        return [Sign("hidden instruction", 1.0, deeper[0].evidence)]
-    coded = [sign for sign in _heaviest(_spoken(clean.code), clean.code) if sign.name in IN_CODE]
-    return [Sign("hidden instruction", 1.0, coded[0].evidence)] if _total(coded) >= THRESHOLD else []
+    """Return the sign of an instruction that the markup hides: in one piece, or in the strings of scripts and styles."""
+    for text in [*clean.hidden.split("\n"), clean.hidden, *_QUOTED.findall(clean.code)]:
+        found = _heaviest([*_spoken(text, page=True), *_written(text)], text)
+        deeper = found if _total(found) >= HIDDEN_FROM else _encoded(text)
+        if _total(deeper) >= HIDDEN_FROM:
+            return [Sign("hidden instruction", 1.0, deeper[0].evidence)]
+    return []
 
 
 def _encoded(text: str) -> list[Sign]:
     """Return the sign of an instruction that shows only when the text is decoded."""
     best, sign, plain = 0.0, None, text.lower()
     for name, reading in views(text):
-        letterwise = name.rpartition(", ")[2] in LETTERWISE
+        last = name.rpartition(", ")[2]
+        letterwise = last in LETTERWISE
         hits = [*_spoken(reading, strange=not letterwise), *(() if letterwise else _written(reading))]
         found = [each for each in _heaviest(hits, reading) if each.evidence.lower() not in plain]
+        if last in DISGUISES or (last in PAYLOADS and reads(reading)):
+            found.append(Sign("prose", PROSE, _excerpt(_Hit(0, len(reading), name, PROSE), reading)))
         score = _total(found)
         if score >= ENCODED_FROM and score > best:
             best, sign = score, Sign(f"encoded instruction ({name})", 1.0, found[0].evidence)

@@ -9,7 +9,7 @@ from __future__ import annotations
 ENGLISH: dict[str, str] = {
     # to put aside what was said before
     "drop": "ignor*, disregard*, forget*, bypass*, overrid*, overrul*, neglect*, discard*, skip, skipping, supersed*, nullif*, overwrit*, "
-    "set aside, setting aside, put aside, throw out, throw away, pay no attention, pay no heed, do not follow, don't follow, "
+    "pay zero attention, pay little attention, set aside, setting aside, put aside, throw out, throw away, pay no attention, pay no heed, do not follow, don't follow, "
     "not follow, stop following, stop obeying, do not obey, not obey, no longer follow, no longer bound, no longer apply, no longer "
     "applies, not apply, invalid, void, voided, null and void, obsolete, cancel, canceled, cancelled, revoke*, rescind*, replac*, erase*, "
     "wipe, delete, abandon*, suspend, suspended, circumvent*, evade, disobey*, deactivat*, omit, dismiss, unlearn, drop, "
@@ -43,7 +43,7 @@ ENGLISH: dict[str, str] = {
     "digital agent*, virtual analyst*, robo-analyst*, annotator*, labeller*, labeler*, ingestion, retrieval-augmented, rag, "
     "pipelines, nlp, text-mining, text mining, news reader*, news-reading, machine-reading, machine-readable, silicon, "
     "computer program*, agent, agents, assistant, assistants, bot, synthetic analyst*, electronic reader*",
-    "hardmachine": "llm, llms, chatgpt, chatbot*, language model*, ai model*, ai agent*, ai assistant*, ai system*, large language, "
+    "hardmachine": "you are a model, you're a model, you are automated, you are software, you are a machine, you are a program, is software, is a machine, are automated, llm, llms, chatgpt, chatbot*, language model*, ai model*, ai agent*, ai assistant*, ai system*, large language, "
     "autonomous agent*, automated reader*, automated system*, automated analy*, automated agent*, automated tool*, automated "
     "process*, automated pipeline*, automated summar*, automated review*, automated research*, machine reader*, summariser*, "
     "summarizer*, research agent*, idea agent*, factor agent*, eval agent*, reading agent*, sentiment model*, scoring model*, scoring system*, "
@@ -77,8 +77,8 @@ ENGLISH: dict[str, str] = {
     "make sure, ensure, ensures, remember to, don't forget, do not, don't, never, always, only, immediately, would, could, can, may, "
     "invited, encouraged, recommended, appreciated, helpful, grateful, want, wants, wish, wishes, suggest, ideally, best, better, "
     "proper, properly, correct, correctly, appropriate, reasonable, permitted, allowed, authorised, authorized, told, let, will, feel free",
-    "strictmust": "must, should, shall, have to, has to, need to, required, please, kindly, instructed, requested, obliged, ought, mandatory, "
-    "directed, are to, be sure, make sure, ensure, always, never, do not, don't, only, is to be, are to be, may i ask, we ask, i ask, ask that, be so kind, kind enough, would like, would you, could you, can you, we invite, kindly invite, need not, you may, remember, do so, needs to, supposed to, expected to, you will, will need, instruct, we request, i request, requests that, it is vital, it is important, it is essential",
+    "strictmust": "requires that you, requires you to, may be considered, may be treated, must, should, shall, have to, has to, need to, required, please, kindly, instructed, requested, obliged, ought, mandatory, "
+    "directed, are to, be sure, make sure, ensure, always, never, do not, don't, only, is to be, are to be, may i ask, we ask, i ask, ask that, be so kind, kind enough, would like, would you, could you, can you, we invite, kindly invite, need not, want you to, need you to, like you to, you may, remember, do so, needs to, supposed to, expected to, you will, will need, instruct, we request, i request, requests that, it is vital, it is important, it is essential",
     "outverb": "output*, respond*, reply, replies, answer*, return, returns, print, write, emit, produce*, generat*, conclud*, summari*, "
     "append, includ*, insert, mention*, state, states, say, says, report, quote, describe*, present, emphasi*, "
     "stress, highlight*, repeat, acknowledg*, translat*, copy, echo, record, prefix, reflect*, portray*, "
@@ -86,7 +86,7 @@ ENGLISH: dict[str, str] = {
     "outnoun": "output, outputs, response, responses, reply, answer, answers, summary, summaries, analysis, assessment, evaluation, "
     "report, conclusion, verdict, score, scores, rating, ratings, classification, reasoning, recommendation*, judgment, judgement, judgements, "
     "result, results, completion, draft, note, notes, memory, context, prediction*, forecast, sentiment, label, reading, write-up, "
-    "view, opinion, decision, decisions, findings, thinking, explanation, estimate, interpretation, critique",
+    "abstract, digest, synopsis, extract, footnote, decision, decisions, findings, thinking, explanation, estimate, interpretation, critique",
     "rate": "rate, rates, rated, rating, score, scores, scored, scoring, set, sets, setting, assign*, mark, marks, marked, marking, label, labels, labelled, labeled, classif*, grade, grades, "
     "graded, treat, treats, treated, give, gives, record, register, tag, tagged, flag, flagged, weigh, rank, ranks, ranked, upgrade, boost, raise, regard, regarded, consider*, evaluate*, "
     "assess*, judge, judged, categor*, count, counts, counted, receive, receives, deserv*, merit*, warrant*, report, output, outputs, return, returns, respond, "
@@ -101,7 +101,7 @@ ENGLISH: dict[str, str] = {
     "strong-buy, bullish, positive, strongly, overweight, 0, -1, -1.0, zero, minimum, lowest, negative, bearish, 0.99, .99, 0.95, 1, one, 10, 0.0, "
     "0.9, plus one, minus one, full, perfect, extremely, very positive, very negative, neutral, favorable, favourable, "
     "unambiguously, +1.0, 99, 99%, 0.98, 0.97, 100/100, ten, hundred, extreme, high, higher, strongest, buy, sell, outperform, excellent, "
-    "reliable, trustworthy, verified, authoritative, factual, certain, upper, ceiling, top-tier, credible, constructive, upbeat, 0.8, 0.85, 1.00, upward, upside, success, outstanding, exceptional, undervalued, long, passed, approved, valid, sound, true, yes, accepted, genuine, legitimate, significant, original, maximal, best",
+    "reliable, trustworthy, verified, authoritative, factual, certain, upper, ceiling, top-tier, credible, constructive, upbeat, 0.8, 0.85, 1.00, upward, upside, success, outstanding, exceptional, undervalued, long, pass, passed, approved, valid, sound, true, yes, accepted, genuine, legitimate, significant, original, maximal, best",
     "approve": "approve*, approving, approval, accept*, admit, greenlight*, green-light*, authoris*, authoriz*, validat*, waive*, whitelist*, certif*, sign off, "
     "sign-off, pass, passes, passed, passing, promote*, let through, wave through, skip*, bypass*, clear, endorse*, ratif*, "
     "rubber-stamp*, mark as, deem*, reject, rejects, rejecting, rejected, disable*, turn off, switch off, deactivat*, lift, exempt*, relax*, ignore*, override, "
@@ -112,7 +112,7 @@ ENGLISH: dict[str, str] = {
     "fact-check*, human review, manual review, quarantine, filter*, safety check*, human approval, checks, stop-loss*, sandbox, audit log, "
     "audit trail, drawdown limit*, order limit*, review step, human in the loop, verification step*, verification, trial, pull request, expression, risk manager, "
     "quality control, moderation, due diligence check*, sanity check*, limit checks, pre-trade*",
-    "hardpipe": "hypothesis, hypotheses, risk gate, risk check*, originality check*, kill switch*, kill-switch, safety check*, this factor, the factor, "
+    "hardpipe": "approval step, drawdown limit, risk limit, review step, hypothesis, hypotheses, risk gate, risk check*, originality check*, kill switch*, kill-switch, safety check*, this factor, the factor, "
     "factor library, attached factor, following factor, backtest*, quarantine, human review, sandbox, audit log, guardrail*, position limit*, risk limit*, this alpha, this formula",
     # tools, secrets
     "call": "call, calls, calling, invoke*, invoking, execute*, executing, run, runs, running, trigger*, launch, submit*, visit, fetch*, download*, "
@@ -150,17 +150,17 @@ ENGLISH: dict[str, str] = {
     "do not reference, without referencing, don't reference, do not explain, without explaining, do not discuss, do not flag, without flagging, do not log, "
     "no mention of, make no mention, leave no trace, keep quiet, unnoticed, behind the scenes, without comment, not refer to, without asking, do not ask, "
     "without further confirmation, without confirmation, not be shown, not to be shown, not visible to, invisible to, do not surface, omit any mention, keep this instruction, keep this note, keep this message, keep it confidential, quietly, keep it quiet, keep it secret, keep it between us, between us, nobody needs to know, no one needs to know, no one should know, nobody should know, hide the fact, not let on, do not let on, do not attribute, do not show, don't show, never show, never state, never report, without saying, don't say that, do not say that",
-    "user": "user, users, operator, operators, human, humans, reviewer*, supervisor*, the client, person, people, anyone, auditor*, principal, end user*, client's",
+    "user": "user, users, customer, employer, your client, your owner, operator, operators, human, humans, reviewer*, supervisor*, the client, person, people, anyone, auditor*, principal, end user*, client's",
     "role": "you are now, you're now, act as, acting as, acts as, pretend, roleplay, role-play, role play, from now on, henceforth, "
     "from this point, from here on, persona, assume the role, take the role, take on the role, play the role, adopt the, you will be, imagine you are, "
     "imagine that you, simulate, behave as, behave like, speak as, respond as, going forward you, switch to, your new role, enter, you have become, "
-    "you will now, consider yourself, become, your role, as of now, starting now, for the rest of",
-    "mode": "developer mode, debug mode, dan mode, maintenance mode, admin mode, god mode, jailbroken, unrestricted, unfiltered, uncensored, "
-    "no restrictions, override mode, test mode, sudo, root access, do anything now, diagnostic mode, evaluation mode, calibration mode, privileged mode, "
-    "safe mode, superuser, no limitations, without restrictions, without limitations, safety off, unlocked, compliance mode, administrator mode, "
+    "you will now, consider yourself, become, your role, as of now, starting now, you have been upgraded, you have been promoted, you play, for the rest of",
+    "mode": "full mode, unlock full, developer mode, debug mode, dan mode, maintenance mode, admin mode, god mode, jailbroken, unrestricted, unfiltered, uncensored, "
+    "no restrictions, override mode, test mode, root access, do anything now, diagnostic mode, evaluation mode, calibration mode, privileged mode, "
+    "safe mode, superuser, no risk limits, no limitations, without restrictions, without limitations, safety off, unlocked, compliance mode, administrator mode, "
     "training mode, audit mode, service mode, opposite mode, free mode, no filters, system override, policy override, administrative override, debugging mode, "
     "elevated privileges, elevated permissions, red-team, red team, bullish mode, priority override, admin override, emergency override, mode enabled, mode activated, access granted",
-    "auth": "developer*, administrator*, admin, operator*, system owner*, your creator*, openai, anthropic, security team, engineering team, "
+    "auth": "platform owner, your engineers, your makers, your builders, developer*, administrator*, admin, operator*, system owner*, your creator*, openai, anthropic, security team, engineering team, "
     "it department, maintainer*, head of research, on behalf, authorised by, authorized by, by order, by the authority, under the authority, with the authority, "
     "pre-approved, preapproved, pre-cleared, your owner*, your supervisor, your manager, system administrator*, compliance department, compliance officer, compliance team, risk committee, "
     "risk team, chief investment officer, chief risk officer, platform team, model team, desk head, your operator*, your developer*, "
@@ -169,18 +169,18 @@ ENGLISH: dict[str, str] = {
     "policy update, data vendor, data provider, the platform, security update, compliance, signed off, alignment team, development team, engineering, research lead, head of, chief, executive order, admins, sysadmin, root, system operator, higher authority, senior management, portfolio manager, management, team lead, audit team, authors of this system, your makers, trust and safety",
     "greeting": "dear, hello, hi, hey, greetings, attention, attn, note to, note for, memo to, message to, message for, message from, ok, okay, listen, p.s, yo",
     "toward": "to, for, by, if",
-    "polite": "be so kind, kind enough, grateful, appreciate*, kindly, please, thank you, helpful, would be great, would be nice, if possible, courtesy",
+    "polite": "we hope, hope that, would love, we would love, so good as, a favour, a favor, be so kind, kind enough, grateful, appreciate*, kindly, please, thank you, helpful, would be great, would be nice, if possible, courtesy",
     "hardcond": "whenever, every time, each time, any time, next time, in future, in the future, future articles, future items, future text*, future headlines, future news, henceforth, from now on, from here on, going forward, as soon as, the moment you, when you, if you, once you, if asked, when asked, should you, if the user, when the user, should the user, for all future, all future, any future, upon reading, upon seeing, after reading, on reading, for every, in every, trigger*, if this, if the ticker, if the current, if a user, if anyone, if someone, when someone, when anyone, when summar*, when scoring, when evaluat*, when generat*, when analys*, when analyz*, when process*, when reading, when proposing, when rating, if the hypothesis, if the factor, if the date, unless you, until you, before you, while you",
     "asked": "you are asked, asked about, user asks, user request*, users ask, client asks, someone asks, anyone asks, asked to, asked for, asks about, asks for, query mentions, user mentions, prompted, questioned, queried, the question, the user, if asked, when asked, user's question, user's request",
     "above": "text above, above text, words above, preceding text, text before, conversation above, everything above, message above, words of, lines above, instructions above, before this, messages above, first line, first lines, first sentence, preceded this, precedes this, comes before, came before, earlier text, beginning of this conversation, beginning of the conversation, start of this conversation, start of the conversation, verbatim, word for word",
-    "rightanswer": "right answer, correct answer, correct label, right label, correct classification, proper response, expected answer, correct response, right response, right conclusion, correct score, right score, appropriate label, appropriate score, correct reading, proper score, proper label, only answer, only response, only possible, true label, gold label, ground truth, reference label, expected label, expected output, correct output, desired output, desired answer, expected response, expected score, correct sentiment, true sentiment, right sentiment, ideal answer, ideal response, model answer, correct verdict, right verdict, proper verdict, proper rating, correct rating, right rating, fair score, fair rating, target score, target label, desired label, desired sentiment, answer key",
+    "rightanswer": "the right one, the one to write, would be wrong, the correct one, right answer, correct answer, correct label, right label, correct classification, proper response, expected answer, correct response, right response, right conclusion, correct score, right score, appropriate label, appropriate score, correct reading, proper score, proper label, only answer, only response, only possible, true label, gold label, ground truth, reference label, expected label, expected output, correct output, desired output, desired answer, expected response, expected score, correct sentiment, true sentiment, right sentiment, ideal answer, ideal response, model answer, correct verdict, right verdict, proper verdict, proper rating, correct rating, right rating, fair score, fair rating, target score, target label, desired label, desired sentiment, answer key",
     "announce": "message from, notice from, this is, announcement from, on behalf, by order, order of, authority of, request of, instruction from, instructions from, directive from, note from, speaking as, i am, i'm, we are, update from, as your, as the, approved by, authorised by, authorized by, cleared by, signed by, according to, under the, at the request, acting for, as an, permission from, permission of, policy of, sanctioned by, issued by, mandate from",
     "hardcall": "invoke*, call the, calls the, calling the, trigger the, execute the, run the, use the, using the, use your, via the, with the, through the, run your, call your, using your",
     "instead": "instead, in its place, in their place, rather than",
     "verbdo": "do, act, proceed, comply, go ahead, continue",
     "this": "this, these, the above, the following",
     "readthis": "read this, reads this, reading this, readers of this, reader of this, process this, processes this, processing this, summarise this, summarize this, summarising this, summarizing this, summarizes this, summarises this, analyse this, analyze this, analysing this, analyzing this, parse this, parses this, parsing this, scoring this, score this, scores this, evaluating this, evaluates this, seeing this, sees this, encountering this, receiving this, handles this, handling this, reviewing this, ingesting this, ingests this, digesting this, indexing this, classifying this, reading these, processing these, consuming this, interpreting this, reads it, reading it, rating this, grading this, grades this, judging this, assessing this, assess this, labels this, labelling this, labeling this, annotating this, summary of this, analysis of this, assessment of this, evaluation of this, review of this, reading of this, processing of this, screening this, quoting this, citing this, retrieves this, retrieving this, loads this, opens this, opening this, crunching this, translating this, fed this, given this, shown this",
-    "harddrop": "ignor*, disregard*, forget*, bypass*, overrid*, pay no attention, pay no heed, do not follow, don't follow, stop following, do not obey, no longer follow, no longer bound, disobey*, set aside, put aside, leave aside, neglect*, discard*, supersed*, nullif*, overwrit*, free from, break free",
+    "harddrop": "pay zero attention, erase*, ignor*, disregard*, forget*, bypass*, overrid*, pay no attention, pay no heed, do not follow, don't follow, stop following, do not obey, no longer follow, no longer bound, disobey*, set aside, put aside, leave aside, neglect*, discard*, supersed*, nullif*, overwrit*, free from, break free",
     "web": "http, https, link",
     "cond": "if, when, whenever, once, upon, after, should you, in case, next time, every time, in the event, as soon as, provided, until, unless, any time, before, while",
     "task": "task, tasks, mission, objective, objectives, job, assignment, request, goal, purpose, instruction, instructions, directive, directives, orders, prompt, "
@@ -194,7 +194,7 @@ ENGLISH: dict[str, str] = {
     "trade": "buy, sell, short, liquidate*, purchase, order, orders, position, positions, exposure, leverage, shares, allocate*, allocation, trade, trades, long, weight, stake",
     "decode": "decode*, decoding, decipher*, decrypt*, unscrambl*, base64, rot13, hex, hexadecimal, encoded, reverse the, backwards, deobfuscat*, caesar, cipher, "
     "binary, morse, ascii, first letter*, acrostic, unencode, translate, b64, from_codepoints, charcode, spell, unreverse",
-    "delimit": "end of article, end of document, end of text, end of input, end of context, end of data, end of news, end of content, end of passage, end of untrusted, "
+    "delimit": "feed closes, document terminated, article stops, end of feed, content ends, feed ends, untrusted part, untrusted zone, trusted part, trusted block, trusted segment, trusted input, privileged segment, control channel, operator block, operator turn, developer turn, channel switch, back to the operator, back to the system, back to your instructions, resume normal, end of untrusted, above content has been, that was the untrusted, end of article, end of document, end of text, end of input, end of context, end of data, end of news, end of content, end of passage, end of untrusted, "
     "start of instructions, begin instructions, new instructions, begin system, end system, system prompt, end of user, begin prompt, end prompt, start system, "
     "start of system, end of file, end of retrieved, end of quoted, document ends, article ends, text ends, end of filing, end of story, end of headline, "
     "end of report, end of transcript, end of message, end of the article, end of the document, end of the text, system message, begin admin, "
@@ -205,5 +205,15 @@ ENGLISH: dict[str, str] = {
     "as a professional, experienced, well-trained, a good, a diligent, good analyst*, best analyst*, reasonable, honest, fair, accurate, correct",
     "notsay": "no matter, regardless, irrespective, whatever the, even if, instead of, rather than, without considering, without regard, in spite, despite, without exception, "
     "without question, independent of, without further, without checking, without verification, without review",
+    # to keep something beyond this text, and to put something together from pieces
+    "keep": "make it a standing rule, make it a rule, remember, memorise*, memorize*, store, save, persist, persists, commit, retain, keep in mind, bear in mind, carry this forward, carry forward, learn by heart, keep this, standing rule, "
+    "permanent note, write to your notes, do not forget, never forget, don't forget, add to your memory, knowledge base, long-term memory, lasting memory, note for later, internalise, internalize, take note, recall",
+    "future": "memory, later articles, later items, later sessions, later conversations, later tasks, future sessions, future session, future task*, future conversation*, future articles, future items, future answer*, next session, next sessions, every session, "
+    "across sessions, across restarts, across conversations, all later, for later, in later, from today on, from now on, for every future, all future, every future, in all your, by heart, your notes, your profile, profile of the user, later runs, coming sessions, future runs, following preference, "
+    "knowledge base, long-term memory, standing rule, permanent note, from here on, next conversation, future reference by, henceforth",
+    "order": "",
+    "assemble": "concatenat*, put together, put them together, string together, string them together, join, combine*, piece together, piece them together, assemble, stitch*, merge, first letter*, first word*, last word*, every third, every second, every other, every fourth, every nth, capital letter*, "
+    "initial letter*, acrostic, both halves, the halves, remembered words, read in order, read together, in sequence, spell out, they spell, it spells, bold letters, bold words, strings, followed by, variables, in that order, reading down, the letters, odd words, numbered fragments, fragments, placeholders",
+    "doit": "obey, do as, do what, act on, act upon, carry out, and act, perform, perform it, execute, follow, comply, treat the result, act accordingly, evaluate, should act, output them, run the result, apply the result, do so, should then, enact, fulfil, fulfill, put it into practice, take it as",
 }  # fmt: skip
 """Concept to words, in lower case."""

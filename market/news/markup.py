@@ -66,6 +66,11 @@ _VOID = frozenset(
 _UNSEEN = frozenset(
     ["script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "datalist", "ix:header"]
 )
+_WRAPPERS = frozenset(
+    ["article", "body", "content", "context", "data", "doc", "document", "feed", "item", "message", "news", "passage", "quote", "source", "story", "text", "wire", "post", "page", "email", "transcript", "filing"]
+)  # fmt: skip
+"""Elements that hold a whole text: what closes one that it did not open pretends that the text ends there."""
+_WORDS = re.compile(r"\w\W+\w+\W+\w")
 _CODE = frozenset(("script", "style"))
 _SPOKEN = frozenset(
     [
@@ -78,6 +83,9 @@ _SPOKEN = frozenset(
         "label",
         "aria-label",
         "aria-description",
+        "aria-roledescription",
+        "aria-valuetext",
+        "aria-placeholder",
         "description",
         "prompt",
     ]
@@ -101,38 +109,44 @@ class Seen:
     hidden: list[str] = field(default_factory=list)
     code: list[str] = field(default_factory=list)
     tags: int = 0
+    forged: int = 0
+    opened: set[str] = field(default_factory=set)
+    outside: bool = False
     inside: str = ""
     depth: int = 0
 
     def text(self, piece: str) -> None:
         """Take a piece of text where the page stands now."""
+        if self.outside and not self.inside and _WORDS.search(piece):
+            self.forged, self.outside = self.forged + 1, False
         (self.code if self.inside in _CODE else self.hidden if self.inside else self.shown).append(piece)
 
     def tag(self, body: str) -> None:
         """Take a tag, without its angle brackets."""
         match = _NAME.match(body)
         if match is None:
-            self.hidden.append(f" {body.strip('!?-')} ")
+            self.hidden.append(f"\n{body.strip('!?-')}\n")
             return
         self.tags += 1
         name = match[1].lower()
         if not body.startswith("/"):
+            self.opened.add(name)
             self._opened(name, body[match.end() :])
+        elif name in _WRAPPERS and name not in self.opened:
+            self.outside = True
         elif name == self.inside:
             self.depth -= 1
             self.inside = self.inside if self.depth else ""
-        if name in _BLOCKS:
+        if name in _BLOCKS or self.inside:
             self.text("\n")
-        elif self.inside:
-            self.text(" ")
 
     def _opened(self, name: str, rest: str) -> None:
         """Enter an element, and note what its attributes say."""
         attributes = [(key or lone, value.strip("\"'")) for key, value, lone in _ATTRIBUTE.findall(rest)]
         self.hidden += [
-            f" {value} "
+            f"\n{value}\n"
             for key, value in attributes
-            if key.lower() in _SPOKEN or (key.lower().startswith("data-") and " " in value)
+            if key.lower() in _SPOKEN or (key.lower().startswith(("data-", "aria-")) and " " in value)
         ]
         if self.inside:
             if name == self.inside == "p":
@@ -172,7 +186,7 @@ def stripped(text: str) -> Seen:
 def _comment(text: str, start: int, seen: Seen) -> int:
     """Note a comment and return where it ends: at the end of the text if it is never closed."""
     end = text.find("-->", start + 4)
-    seen.hidden.append(f" {text[start + 4 : end if end >= 0 else len(text)]} ")
+    seen.hidden.append(f"\n{text[start + 4 : end if end >= 0 else len(text)]}\n")
     return end + 3 if end >= 0 else len(text)
 
 

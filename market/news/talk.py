@@ -73,9 +73,9 @@ _ORDERS = (
     "refrain drop cancel delete reset assume imagine behave adopt switch proceed comply confirm waive clear pass reject register value"
 )
 _FOREIGN = {
-    "foreign drop": 0.4, "foreign instr": 0.35, "foreign hardmachine": 0.45, "foreign rate": 0.25, "foreign hardmetric": 0.3, "foreign extreme": 0.2,
-    "foreign show": 0.2, "foreign hardsecret": 0.5, "foreign conceal": 0.5, "foreign role": 0.5, "foreign must": 0.2, "outverb": 0.2,
-    "outnoun": 0.2, "readv": 0.1, "thistext": 0.25, "your": 0.15, "heading": 0.1, "task": 0.2, "new": 0.1, "follow": 0.2,
+    "foreign drop": 0.4, "foreign instr": 0.35, "foreign hardmachine": 0.45, "foreign rate": 0.25, "foreign hardmetric": 0.3, "foreign extreme": 0.15,
+    "foreign order": 0.35, "foreign keep": 0.2, "foreign send": 0.15, "foreign show": 0.2, "foreign hardsecret": 0.5, "foreign conceal": 0.5, "foreign role": 0.5, "foreign must": 0.2, "outverb": 0.2,
+    "outnoun": 0.15, "readv": 0.1, "thistext": 0.25, "your": 0.15, "heading": 0.1, "task": 0.2, "new": 0.1, "follow": 0.2,
     "reader": 0.15, "approve": 0.15, "hardpipe": 0.2, "prior": 0.1,
 }  # fmt: skip
 _SPEAKS_TO = frozenset(

@@ -14,13 +14,20 @@ import re
 import urllib.parse
 from collections.abc import Iterator
 
+from .ciphers import deciphered
 from .concepts import segmented
 from .fold import gathered, unleeted
 
 DEEPEST = 2
+PAYLOADS = frozenset(("base64", "base32", "base85", "hexadecimal", "binary", "octal", "character codes", "Morse"))
+"""Views of stretches that are no words at all before they are decoded."""
+DISGUISES = frozenset(("upside down", "Braille", "shifted letters", "reversed prose"))
+"""Views that are given only where words come out."""
+_BASE85 = re.compile(r"(?<!\S)(?=[!-~]{0,60}[!-/:-@\[-`])[!-u]{24,2000}(?!\S)")
+_OCTAL = re.compile(r"(?<!\d)(?:\\?[01]?[0-7]{2}[\s,]{1,2}){7,}[01]?[0-7]{2}(?!\d)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _BROKEN_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{6,}+(?:\s{1,3}[A-Za-z0-9+/_=-]{6,}+){2,}")
-_BASE32 = re.compile(r"\b[A-Z2-7]{24,}={0,6}")
+_BASE32 = re.compile(r"\b[A-Z2-7]{16,}={0,6}")
 _HEX = re.compile(r"(?:(?:0x|\\x|%)?[0-9A-Fa-f]{2}[\s:,;-]?){8,}")
 _BITS = re.compile(r"(?:[01]{7,8}[\s,]*){6,}")
 _CODES = re.compile(r"(?<!\d)(?:&?#?\d{2,3}[\s,;-]{1,4}){8,}\d{2,3}(?!\d)")
@@ -82,6 +89,7 @@ def views(text: str, deep: int = 0) -> Iterator[tuple[str, str]]:
 
 def _spellings(text: str) -> Iterator[tuple[str, str]]:
     """Yield the readings of a text whose letters were changed, turned round or pulled apart."""
+    yield from (("reversed prose" if name == "reversed" else name, said) for name, said in deciphered(text))
     if _LETTERS.search(text):
         yield "rot13", codecs.encode(text, "rot13")
         yield "reversed", text[::-1]
@@ -116,6 +124,8 @@ def _payloads(text: str) -> Iterator[tuple[str, str]]:
         ("base64", _each(_BASE64, text, _from_base64)),
         ("base64", _each(_BROKEN_BASE64, text, lambda run: _from_base64("".join(run.split())))),
         ("base32", _each(_BASE32, text, _from_base32)),
+        ("base85", _each(_BASE85, text, _from_base85)),
+        ("octal", _each(_OCTAL, text, _from_octal)),
         ("hexadecimal", _each(_HEX, text, _from_hex)),
         ("binary", _each(_BITS, text, _from_bits)),
         ("character codes", _each(_CODES, text, _from_codes)),
@@ -154,6 +164,23 @@ def _from_base32(run: str) -> str:
         return _readable(base64.b32decode(body + "=" * (-len(body) % 8)))
     except (binascii.Error, ValueError):
         return ""
+
+
+def _from_base85(run: str) -> str:
+    """Return what a run says in either base85, or nothing."""
+    for decode in (base64.a85decode, base64.b85decode):
+        try:
+            said = _readable(decode(run.removeprefix("<~").removesuffix("~>").encode()))
+        except ValueError:
+            continue
+        if said:
+            return said
+    return ""
+
+
+def _from_octal(run: str) -> str:
+    """Return what a list of octal codes says, or nothing."""
+    return _readable(bytes(int(code, 8) for code in re.findall(r"[0-7]+", run) if int(code, 8) < 256))
 
 
 def _from_hex(run: str) -> str:

@@ -100,7 +100,7 @@ class Servers:
         self.fuse.tick()
         return json.loads(json.dumps(reply, allow_nan=False))  # type: ignore[no-any-return]
 
-    def recall_attempts(self, limit: int, query: str = "") -> dict[str, Any]:
+    def recall_attempts(self, limit: int, query: str = "", language: bool = False) -> dict[str, Any]:
         rows = sorted(self.scored.values(), key=lambda row: (-abs(row["t"]), row["id"]))
         return {
             "factors": rows[:limit],

@@ -79,10 +79,14 @@ def from_a_tool(campaign: Lab, text: str) -> None:
     campaign.model.say = canned
     recall, score = campaign.servers.recall_attempts, campaign.servers.score_factor
 
-    def told(limit: int, query: str = "") -> dict[str, Any]:
+    def told(limit: int, query: str = "", language: bool = False) -> dict[str, Any]:
         past = {"id": "r09/h00", "mechanism": text, "statement": text, "outcome": text, "fate": text}
         library = [{"id": TARGET_ID, "text": text}]
-        return {**(known := recall(limit, query)), "library": library, "hypotheses": [*known["hypotheses"], past]}
+        return {
+            **(known := recall(limit, query, language)),
+            "library": library,
+            "hypotheses": [*known["hypotheses"], past],
+        }
 
     def scored(*given: Any, **named: Any) -> dict[str, Any]:
         return {**score(*given, **named), "explained": text, "note": text}
@@ -205,8 +209,8 @@ def test_an_obedient_model_can_only_fill_its_schema(
     if where == "tool":
         recall = campaign.servers.recall_attempts
 
-        def told(limit: int, query: str = "") -> dict[str, Any]:
-            return recall(limit, query) | {"library": [{"id": TARGET_ID, "text": HOSTILE}]}
+        def told(limit: int, query: str = "", language: bool = False) -> dict[str, Any]:
+            return recall(limit, query, language) | {"library": [{"id": TARGET_ID, "text": HOSTILE}]}
 
         campaign.servers.recall_attempts = told  # type: ignore[method-assign]
     assert campaign.run()["finished"]

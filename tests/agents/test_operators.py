@@ -23,8 +23,8 @@ Kept = dict[str, dict[str, Any]]
 class Spending(Servers):
     """Servers that say how much of the budget is spent, so that what was measured is followed up, with what is weak."""
 
-    def recall_attempts(self, limit: int, query: str = "") -> dict[str, Any]:
-        told = super().recall_attempts(limit, query)
+    def recall_attempts(self, limit: int, query: str = "", language: bool = False) -> dict[str, Any]:
+        told = super().recall_attempts(limit, query, language)
         rows = [{**row, "weaknesses": ["turnover"]} for row in told["factors"]]
         return {**told, "factors": rows, "spent": len(self.scored) / self.evaluations}
 

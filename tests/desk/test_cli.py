@@ -91,12 +91,9 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
             costs = {"bps_per_side": 12.5, "borrow_bps_per_year": 80.0}
             return {"id": "f1", "text": text, **example.sheet(0.03, example.SEARCH), "costs": costs, "gate": gate}
 
-        def serve(server: str, place: Place) -> None:
-            told.append(((server, place), {}))
-
         fronts: dict[str, dict[str, Any]] = {
             "front": {"Campaign": Campaign},
-            "research": {"score_factor": score_factor, "serve": serve},
+            "research": {"score_factor": score_factor},
         }
         for name, parts in fronts.items():
             module = types.ModuleType(f"alphaloom.desk.{name}")
@@ -279,20 +276,10 @@ def test_factor_score_prints_the_sheet(campaign: Callable[..., list[Any]], capsy
     assert "12.5 bp for each side of a trade and 80 bp a year for borrowing" in " ".join(output.split())
 
 
-def test_serve_keeps_standard_output_for_the_protocol(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
-    told = campaign()
-    assert outcome(["serve", "mcp", "factors"]) == 0
-    assert told[0][0] == ("factors", Place())
-    assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("command", [["factor", "score", "close"], ["serve", "mcp", "market"]])
-def test_a_campaign_file_and_what_goes_before_it_are_handed_on(
-    campaign: Callable[..., list[Any]], command: list[str]
-) -> None:
+def test_a_campaign_file_and_what_goes_before_it_are_handed_on(campaign: Callable[..., list[Any]]) -> None:
     told = campaign()
     data = ["--panel", "p.csv", "--sectors", "s.csv", "--as-of", "2020-01-31", "--workspace", "w"]
-    assert outcome([*command, "--campaign", "c.yaml", *data]) == 0
+    assert outcome(["factor", "score", "close", "--campaign", "c.yaml", *data]) == 0
     assert told[0][0][1] == Place(Path("c.yaml"), Path("p.csv"), Path("s.csv"), date(2020, 1, 31), Path("w"))
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from alphaloom.desk.starting import TEMPLATE
 
-EXAMPLES = {"panel", "sectors", "as_of", "name", "models"}  # shown with an example instead of their default
+EXAMPLES = {"panel", "sectors", "actions", "as_of", "name", "models"}  # shown with an example instead of their default
 
 
 def leaves(settings: BaseModel) -> dict[str, Any]:

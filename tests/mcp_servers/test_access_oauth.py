@@ -20,13 +20,25 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from alphaloom.ledger import AlphaloomError
-from alphaloom.mcp_servers.access import AnyOf, Caller, Grant, Introspection, Jwts, KeySet, Tokens, Trust, create
+from alphaloom.ledger import AlphaloomError, SettingsError
+from alphaloom.mcp_servers.access import (
+    AnyOf,
+    Caller,
+    Grant,
+    Introspection,
+    Jwts,
+    KeySet,
+    Tokens,
+    Trust,
+    Verifier,
+    create,
+)
 from alphaloom.mcp_servers.access.bearer import BearerAuth
 from alphaloom.mcp_servers.access.fetching import LARGEST, Unanswered, checked_url, fetched
 from alphaloom.mcp_servers.access.introspection import Endpoint
 from alphaloom.mcp_servers.access.keys import Pace
-from alphaloom.mcp_servers.errors import TokenRefused
+from alphaloom.mcp_servers.access.oauth import Protected, read_oauth
+from alphaloom.mcp_servers.errors import SecretMissing, TokenRefused
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 TRUST = Trust("https://issuer.example", "https://tools.example/mcp", as_of=date(2020, 1, 1))
@@ -54,6 +66,31 @@ def signed(changes: dict[str, Any] | None = None, key: Any = RSA_KEY, algorithm:
 def verifier(keys: list[dict[str, Any]] | None = None) -> Jwts:
     body = json.dumps({"keys": KEYS if keys is None else keys}).encode()
     return Jwts(TRUST, KeySet(lambda: body), clock=lambda: NOW)
+
+
+def told(folder: Path, text: str) -> tuple[Verifier, Protected]:
+    (folder / "oauth.yaml").write_text(text)
+    return read_oauth(folder / "oauth.yaml", lambda: NOW)
+
+
+def test_a_file_names_the_server_whose_tokens_are_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "keys.json").write_text(json.dumps({"keys": KEYS}))
+    both = f"issuer: {TRUST.issuer}\naudience: {TRUST.audience}\n"
+    by_keys, protected = told(tmp_path, f"{both}jwks: keys.json\nas_of: 2020-01-01\n")
+    assert by_keys.verify(signed()) == verifier().verify(signed())
+    assert (protected.resource, protected.issuer) == (TRUST.audience, TRUST.issuer)
+    asked = f"{both}introspection: {{url: 'https://issuer.example/ask', client_id: me, client_secret_env: OUR_SECRET}}"
+    with pytest.raises(SecretMissing, match="export OUR_SECRET"):
+        told(tmp_path, asked)
+    monkeypatch.setenv("OUR_SECRET", "hush")
+    assert isinstance(told(tmp_path, asked)[0], Introspection)
+    for wrong, said in (
+        (both, "name one of jwks and introspection"),
+        (both.replace("https://issuer", "http://issuer") + "jwks: keys.json", "https://"),
+        (both + "jwk: keys.json", "jwks"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            told(tmp_path, wrong)
 
 
 def reason(bearer: str, by: Any = None) -> str:

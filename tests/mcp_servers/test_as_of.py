@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from alphaloom.evidence import Budget, EvidenceSettings
 from alphaloom.evidence.mandate import Mandate
 from alphaloom.evidence.settings import WindowSettings
-from alphaloom.ledger import Ledger
-from alphaloom.market import Panel
+from alphaloom.ledger import Ledger, LibraryRow
+from alphaloom.market import MarketError, Panel
 from alphaloom.market.actions import Actions
 from alphaloom.mcp_servers.access import Caller
 from alphaloom.mcp_servers.entry import EVERYTHING
-from alphaloom.mcp_servers.errors import ToolError
+from alphaloom.mcp_servers.errors import NothingShown, ToolError
+from alphaloom.mcp_servers.holdings import Holdings
 from alphaloom.mcp_servers.rooms import Ground, Rooms
 from alphaloom.mcp_servers.served import PANELS
 
-from ..market.vendor import Vendor
+from ..market.vendor import SPLITS, Draw, Vendor
 from .opened import opened_to, unrecorded
 
 VENDOR = Vendor.of(420, 40, comes=390)
-ACTIONS = VENDOR.actions([(200, 3, 20, 2.0), (330, 5, 0, 1.5), (400, 0, 30, 2.0), (405, 7, 50, 7.0)])
+EVENTS: list[Draw] = [(200, 3, 20, 2.0), (330, 5, 0, 1.5)]
+ACTIONS = VENDOR.actions(EVENTS)
 FORMULAS = (
     "rank(ts_std(returns, 20))",
     "close / delay(close, 5)",
@@ -75,6 +80,13 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
                 except ToolError as refused:
                     answer = refused.record()
                 answers.append(json.dumps([name, answer], sort_keys=True))
+            for kind in ("measure_decay", "stress_factor"):
+                job = (await sessions["evaluation"].call(kind, {"text": FORMULAS[0]}))["job"]
+                while (state := await sessions["evaluation"].call("get_job", {"job": job, "wait_s": 20}))[
+                    "status"
+                ] != "done":
+                    assert state["status"] in {"waiting", "running"}
+                answers.append(json.dumps([kind, state], sort_keys=True))
             for server, session in sessions.items():
                 there = (await session.client.list_resources()).resources
                 assert there
@@ -93,14 +105,19 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
             return asyncio.run(ask(rooms))
 
 
-@pytest.mark.parametrize("stop", [300, 385, 402])
-def test_answers_are_those_of_data_that_end_on_the_callers_last_day(stop: int, tmp_path: Path) -> None:
-    day = VENDOR.raw.dates[stop - 1].astype(object)
-    caller = Caller("ann", EVERYTHING, as_of=day)
-    of_all = told(VENDOR.sold(420, ACTIONS), ACTIONS, caller, tmp_path / "all")
-    of_then = told(
-        VENDOR.sold(stop, VENDOR.until(ACTIONS, stop)), VENDOR.until(ACTIONS, stop), caller, tmp_path / "then"
-    )
+@settings(max_examples=3, deadline=None, derandomize=True)
+@given(stop=st.integers(260, 410), split=st.sampled_from(SPLITS), cents=st.integers(1, 60))
+def test_answers_are_those_of_data_that_end_on_the_callers_last_day(
+    tmp_path_factory: pytest.TempPathFactory, stop: int, split: float, cents: int
+) -> None:
+    """Whatever day that is, and though a split and a dividend come after it."""
+    folder = tmp_path_factory.mktemp("as_of")
+    later = [(stop + 2, 3, cents, 1.0), (stop + 5, 5, 0, split), (stop + 7, 0, cents, split)]
+    actions = VENDOR.actions([*EVENTS, *later])
+    caller = Caller("ann", EVERYTHING, as_of=VENDOR.raw.dates[stop - 1].astype(object))
+    of_all = told(VENDOR.sold(420, actions), actions, caller, folder / "all")
+    then = VENDOR.until(actions, stop)
+    of_then = told(VENDOR.sold(stop, then), then, caller, folder / "then")
     assert of_all == of_then
     assert sum('"rank_ic"' in answer for answer in of_all) >= 3, "there is something to tell"
 
@@ -120,3 +137,56 @@ def test_an_earlier_ceiling_of_the_server_holds_for_every_caller(tmp_path: Path)
             assert ann.evaluator.run != bob.evaluator.run
             narrow = rooms.served(Caller("eve", fields=frozenset({"close", "returns"})))
             assert narrow.evaluator.mandate.fields == ("close", "returns")
+
+
+def test_a_library_factor_that_later_days_judged_is_not_there_yet(tmp_path: Path) -> None:
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    panel = VENDOR.sold(420, ACTIONS)
+    early, late = (panel.dates[row].astype(object) for row in (300, 400))
+    judged = {
+        "horizon_days": 5, "returns": "residual", "sign": 1, "judged_to": str(panel.dates[350]), "rank_ic": 0.02,
+        "deviation": 0.1, "sectors": True, "names": list(panel.symbols), "label_scale": "none",
+    }  # fmt: skip
+    kept = LibraryRow(
+        "f" + "1" * 16, "rank(volume)", "rank(volume)", "h", "elsewhere", {}, "imported", {"judged": judged}
+    )
+    by_hand = LibraryRow("f" + "2" * 16, "rank(close)", "rank(close)", "h", "by hand", {}, "by_hand")
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        for row in (kept, by_hand):
+            ledger.add_to_library(row)
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted")
+        with Rooms(ground) as rooms:
+            seen = {
+                day: {row["id"] for row in Holdings(rooms.served(Caller(str(day), EVERYTHING, as_of=day))).search("")}
+                for day in (early, late, None)
+            }
+    assert seen == {early: set(), late: {kept.factor_id}, None: {kept.factor_id, by_hand.factor_id}}
+
+
+def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    labels = {"vwap": ["confidential"], "amount": ["confidential", "jurisdiction:CH"]}
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        panel = VENDOR.sold(420, ACTIONS)
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, labels=labels)
+        with Rooms(ground) as rooms:
+
+            def fields(*scopes: str) -> set[str]:
+                return set(rooms.served(Caller(str(scopes), frozenset(scopes))).evaluator.panel.fields) & {*labels}
+
+            assert fields() == set()
+            assert fields("data:confidential") == {"vwap"}
+            assert fields("data:confidential", "data:jurisdiction:DE") == {"vwap"}
+            assert fields("data:confidential", "data:jurisdiction:CH") == {"vwap", "amount"}
+        whole = replace(ground, labels={"*": ["jurisdiction:CH"]})
+        with Rooms(whole) as rooms:
+            with pytest.raises(NothingShown, match="may not be shown"):
+                rooms.served(Caller("ann", frozenset({"data:read"})))
+            assert rooms.served(Caller("bob", frozenset({"data:jurisdiction:CH"}))).evaluator.panel.fields
+        one = Rooms(replace(ground, labels={"close": ["confidential"]}))
+        with one, pytest.raises(MarketError, match="Label all of it"):
+            one.served(Caller("eve"))

@@ -58,7 +58,7 @@ ARGUMENTS = {
     "factors.search_library": ("query", "limit", "cursor"),
     "factors.get_factor": ("id",),
     "factors.register_factor": ("text", "name", "note"),
-    "factors.recall_attempts": ("limit", "query"),
+    "factors.recall_attempts": ("limit", "query", "language"),
     "evaluation.score_factor": ("text", "hypothesis", "key", "description"),
     "evaluation.submit_to_gate": ("ids", "key", "as_set"),
     "evaluation.get_budget": (),

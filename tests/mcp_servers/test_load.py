@@ -31,7 +31,7 @@ from alphaloom.ledger import read_settings
 from alphaloom.ledger.calls import latest
 from alphaloom.market import Panel
 from benchmarks.audit_calls import share
-from benchmarks.mcp_calls.started import Served, Start, memory, over_http
+from benchmarks.mcp_calls.started import Served, Start, cpu_of, memory, over_http
 
 from .asking import seconds
 from .test_long_http import RULES
@@ -62,6 +62,7 @@ class Load:
     first: list[float] = field(default_factory=list)
     spans: list[float] = field(default_factory=list)
     ready: int = 0
+    worked: float = 0.0
 
 
 @dataclass
@@ -193,6 +194,7 @@ async def everybody(load: Load) -> float:
             await asyncio.sleep(0.1)
         print(f"\n{CALLERS} callers ready after {time.monotonic() - begun:.1f} s")
         load.spans.clear()
+        load.worked = cpu_of(load.served.process.pid)
         load.until = time.monotonic() + SECONDS
         await asyncio.sleep(SECONDS / 3)
         return memory(load.served.process.pid)
@@ -206,7 +208,7 @@ def test_two_hundred_callers_at_once(tmp_path: Path) -> None:
         before = memory(served.process.pid)
         load = Load(served, panel, int(0.6 * panel.days), time.monotonic() + 3_600)
         warm = asyncio.run(everybody(load))
-        last = memory(served.process.pid)
+        last, load.worked = memory(served.process.pid), cpu_of(served.process.pid) - load.worked
         assert served.end() == 0
         told, log = served.verify(), served.log.read_text()
     written = Counter((str(row["who"]), str(row["tool"]), str(row["outcome"])) for row in latest(served.record, 10**9))
@@ -216,7 +218,9 @@ def test_two_hundred_callers_at_once(tmp_path: Path) -> None:
             *figures
         )
     )
-    print(f"{len(load.spans) / SECONDS:.0f} calls of tools a second; load average {os.getloadavg()[0]:.1f}")
+    each = 1e3 * load.worked / len(load.spans)
+    print(f"{len(load.spans) / SECONDS:.0f} calls of tools a second, {each:.1f} ms of the servers' CPU for each")
+    print(f"load average {os.getloadavg()[0]:.1f}")
     print(f"memory of the servers: {before:.0f} MB before, {warm:.0f} after a third, {last:.0f} at the end")
     print(f"{load.lines.total():,} lines wanted, {told['calls']:,} on record; verified: {told['findings'] or 'sound'}")
     assert written == load.lines, (written - load.lines, load.lines - written)

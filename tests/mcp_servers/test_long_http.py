@@ -132,7 +132,7 @@ def bodies(draw: st.DrawFn) -> Body:
 @st.composite
 def posts(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a request and, where one thing alone is wrong with it, the status that it must get."""
-    server = draw(st.sampled_from(["market", "factors", "evaluation"]))
+    server = draw(st.sampled_from(["market", "factors", "evaluation", "all"]))
     asked: dict[str, Any] = {"method": "POST", "path": f"/{server}/mcp", "headers": {}, "wanted": None}
     kind = draw(st.sampled_from(["body", "body", "body", "headers", "wrong", "path", "method", "large", "raw"]))
     asked["content"] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -94,6 +95,23 @@ def test_each_server_has_these_tools_and_says_what_they_do(talk: Callable[..., A
 
     assert talk(ask) == TOOLS
     assert set(SERVERS) == set(TOOLS)
+
+
+def test_every_argument_is_described_and_every_text_is_limited(talk: Callable[..., Any]) -> None:
+    async def ask(sessions: dict[str, Session]) -> list[str]:
+        wanting = []
+        for session in sessions.values():
+            tools = (await session.client.list_tools()).tools
+            assert len(tools) <= 8
+            for tool in tools:
+                for name, said in tool.input_schema.get("properties", {}).items():
+                    spelled = json.dumps(said)
+                    bounded = any(word in spelled for word in ("maxLength", "enum", "pattern", '"format"'))
+                    described = "description" in said or "$ref" in said
+                    wanting += [] if described and (bounded or '"string"' not in spelled) else [f"{tool.name}.{name}"]
+        return wanting
+
+    assert talk(ask) == []
 
 
 def test_fields_are_found_by_a_word(call: Call) -> None:

@@ -66,7 +66,8 @@ def test_what_is_hidden_is_kept_apart(raw: str, shown: str, hidden: str) -> None
         ("a data:image/png;base64,AAAA b", "a [data removed] b", "data URLs"),
         ("a " + "QUJD" * 60 + " b", "a [encoded text removed] b", "encoded blobs"),
         ("ig\u200bno\u200dre", "ignore", "zero-width characters"),
-        ("a\u202eb", "ab", "bidirectional overrides"),
+        ("a\u202eb", "ab", "direction overrides"),
+        ("a\u202ab", "ab", "bidirectional overrides"),
         ("ﬁne ｔｅｘｔ", "fine text", ""),
     ],
 )

@@ -1,0 +1,95 @@
+"""Long work: begun once, asked for often, told as it ended; too much of it is refused."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from alphaloom.ledger import AlphaloomError
+from alphaloom.mcp_servers.errors import TooManyJobs, UnknownJob
+from alphaloom.mcp_servers.jobs import AT_ONCE, KEPT, WAITING, Advance, Jobs
+
+Call = Callable[..., dict[str, Any]]
+
+
+def nothing(_: Advance) -> dict[str, Any]:
+    return {}
+
+
+def test_the_same_work_is_one_job_and_what_failed_may_be_begun_again() -> None:
+    jobs, done = Jobs(), list[int]()
+
+    def counted(_: Advance) -> dict[str, int]:
+        done.append(1)
+        return {"n": len(done)}
+
+    first = jobs.begin("count", {"of": 1}, counted)
+    assert jobs.get(first["job"], wait_s=5) == {**first, "status": "done", "result": {"n": 1}}
+    assert jobs.begin("count", {"of": 1}, counted)["status"] == "done"
+
+    def broken(_: Advance) -> dict[str, Any]:
+        raise AlphaloomError("no such day", field="day")
+
+    failed = jobs.get(jobs.begin("count", {"of": 2}, broken)["job"], wait_s=5)
+    assert (failed["status"], failed["error"]["field"]) == ("failed", "day")
+    again = jobs.begin("count", {"of": 2}, lambda _: {"n": 3})
+    assert jobs.get(again["job"], wait_s=5)["result"] == {"n": 3}
+    assert done == [1]
+    jobs.close()
+
+
+def test_what_breaks_by_a_mistake_of_ours_says_nothing_of_it() -> None:
+    jobs = Jobs()
+    begun = jobs.begin("break", {}, lambda _: {"n": open("/secret/path").read()})  # noqa: SIM115
+    assert "secret" not in str(jobs.get(begun["job"], wait_s=5))
+    jobs.close()
+
+
+def test_work_that_runs_says_how_far_it_is() -> None:
+    jobs, gate, told = Jobs(), threading.Event(), threading.Event()
+
+    def slow(advance: Advance) -> dict[str, Any]:
+        advance(3)
+        told.set()
+        return {"came": gate.wait(10)}
+
+    job = jobs.begin("slow", {}, slow)["job"]
+    assert told.wait(10)
+    assert jobs.get(job) == {"job": job, "what": "slow", "status": "running", "steps_done": 3}
+    gate.set()
+    jobs.close()
+
+
+def test_jobs_wait_for_each_other_and_too_many_are_refused() -> None:
+    jobs, gate = Jobs(), threading.Event()
+    told = [jobs.begin("wait", {"n": n}, lambda _: {"came": gate.wait(10)}) for n in range(WAITING)]
+    with pytest.raises(TooManyJobs, match=str(WAITING)):
+        jobs.begin("wait", {"n": WAITING}, nothing)
+    states = [jobs.get(each["job"])["status"] for each in told]
+    assert states.count("running") <= AT_ONCE
+    assert states.count("waiting") >= WAITING - AT_ONCE
+    gate.set()
+    assert jobs.get(told[0]["job"], wait_s=5)["result"] == {"came": True}
+    jobs.close()
+    assert {jobs.get(each["job"])["status"] for each in told} <= {"done", "cancelled"}
+
+
+def test_only_the_newest_answers_are_kept() -> None:
+    jobs = Jobs()
+    names = [jobs.begin("n", {"n": n}, nothing)["job"] for n in range(WAITING)]
+    for n in range(WAITING, KEPT + WAITING):
+        jobs.get(names[-1], wait_s=5)
+        names.append(jobs.begin("n", {"n": n}, nothing)["job"])
+    with pytest.raises(UnknownJob):
+        jobs.get(names[0])
+    assert jobs.get(names[-1], wait_s=5)["status"] == "done"
+    jobs.close()
+
+
+def test_decay_and_stress_are_told_of_the_search_window(call: Call) -> None:
+    begun = call("evaluation.measure_decay", text="rank(ts_std(returns, 20))")
+    assert begun["status"] in {"waiting", "running", "done"}
+    assert call("evaluation.measure_decay", text="rank(ts_std(returns,  20))")["job"] == begun["job"]
