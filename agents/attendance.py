@@ -26,6 +26,7 @@ DONE = {
 }
 TOOLS = {
     "recall_attempts": ("idea", "reads the record"),
+    "search_news": ("idea", "reads the news"),
     "score_factor": ("eval", "scores {key} on search"),
     "submit_to_gate": ("eval", "puts factors before the gate"),
 }

@@ -63,6 +63,10 @@ class AgentsConfig(BaseModel):
         default=24, ge=0, le=64,
         description="formulas that nobody wrote yet, and that are most worth a score, of which agents are told each round",
     )  # fmt: skip
+    news: int = Field(
+        default=0, ge=0, le=20,
+        description="newest texts of the workspace of which the Idea agent is told each round; 0: none",
+    )  # fmt: skip
     archive: bool = Field(
         default=True,
         description="remember and show the best of every niche of mechanism, horizon and turnover; false: the strongest alone",

@@ -10,16 +10,29 @@ from .asking import Question, answer
 from .diversity import Pile, Sieve, share_of
 from .guest import ask_guest
 from .marks import branches
-from .protocols import Desk, Json
+from .protocols import Desk, Json, Toolbox
 from .schemas import Ideas
 
-TOOLS = ("factors.recall_attempts", "market.search_fields", "evaluation.list_formulas")
+TOOLS = ("factors.recall_attempts", "market.search_fields", "evaluation.list_formulas", "news.search_news")
 
 SHOWN = 30
 SHOWN_HYPOTHESES = 100
 SHOWN_REFUSED = 10
 """Past factors and hypotheses that the Idea agent reads; more would push out what matters."""
 LONGEST_QUERY = 4_000
+NEWS = "news"
+"""The page that says what texts are."""
+TOLD_OF_TEXTS = (
+    "id",
+    "kind",
+    "source",
+    "published",
+    "symbols",
+    "credibility",
+    "untrusted_title",
+    "untrusted_text",
+    "cut",
+)
 LANGUAGE = ("language", "operators")
 """Where the journal keeps what is told of the operators."""
 
@@ -38,9 +51,23 @@ async def recall(desk: Desk, round_key: str) -> Json:
         desk.journal.record(*LANGUAGE, {"operators": [_operator(each) for each in past.pop("operators", [])]})
         wanted = {"which": "unexplored", "limit": desk.config.unexplored}
         new = await box.call("evaluation.list_formulas", wanted) if desk.config.unexplored else {}
-        return {**past, **new, "described": known.get("fields", [])}
+        texts = await _newest(desk, box, round_key) if desk.config.news else {}
+        return {**past, **new, **texts, "described": known.get("fields", [])}
 
     return await desk.once("recall", round_key, read)
+
+
+async def _newest(desk: Desk, box: Toolbox, round_key: str) -> Json:
+    """Return the newest texts that could be known; a person who asked for some is told where there are none."""
+    found = (await box.call("news.search_news", {"limit": desk.config.news})).get("items", [])
+    if not found:
+        desk.progress("no_news", {"round": review.number_of(round_key)})
+    return {"news": found} if found else {}
+
+
+def _pages(desk: Desk, round_key: str, memory: Json) -> tuple[str, ...]:
+    """Return the further pages of the prompt: what reviews are, and what texts are, where there are any."""
+    return (*review.prompts(desk, round_key), *((NEWS,) if memory.get("news") else ()))
 
 
 def _query(desk: Desk, round_key: str) -> str:
@@ -86,11 +113,12 @@ async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str],
     share = share_of(count, desk.config.islands)
     pile = Pile(_sieve(desk, memory), _earlier(desk, round_number), count, share)
     pile.take(_own(desk, round_number, count), "own hypotheses")
+    pages = _pages(desk, key, memory)
     invited = min(desk.steer.agent_hypotheses, pile.room) if desk.own.agent else 0
     context = prompt_context(desk, memory, round_number, pile.room - invited, pile.refused)
     guest, reply = await asyncio.gather(
         ask_guest(desk, key, invited, context) if invited else _nothing(),
-        _asked(desk, key, context, review.prompts(desk, key)),
+        _asked(desk, key, context, pages),
     )
     pile.take(guest, "own agent")
     wanted = context["request"]["count"]
@@ -98,7 +126,7 @@ async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str],
     ended = str(reply.get("ended", ""))
     if missed and not ended:
         context = prompt_context(desk, memory, round_number, missed, pile.refused)
-        reply = await _asked(desk, f"{key}/again", context, review.prompts(desk, key))
+        reply = await _asked(desk, f"{key}/again", context, pages)
         pile.take(reply.get("hypotheses", [])[:missed])
         ended = str(reply.get("ended", ""))
     if pile.refused:
@@ -167,6 +195,7 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
         "market": {"horizon_days": desk.horizon_days, "fields": memory.get("described") or memory.get("fields", [])},
         "language": language(desk, memory),
         **({"steer": steer} if steer else {}),
+        **({"untrusted_news": _texts(memory)} if memory.get("news") else {}),
         "record": {
             "factors": remembered.get("factors", [])[:SHOWN],
             "leaders": remembered.get("leaders", []),
@@ -183,3 +212,8 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
         | ({"surveying": True} if remembered.get("surveying") else {})
         | ({"python": True} if desk.config.python else {}),
     }
+
+
+def _texts(memory: Json) -> list[Json]:
+    """Return what the agent is told of texts from outside: words by strangers, under keys that say so."""
+    return [{name: each[name] for name in TOLD_OF_TEXTS if name in each} for each in memory["news"]]

@@ -85,7 +85,7 @@ class Toolbox:
 
 @dataclass(frozen=True)
 class Toolset:
-    """Client sessions by server name: market, factors, evaluation."""
+    """Client sessions by server name: market, factors, evaluation, news."""
 
     sessions: Mapping[str, ToolSession]
 

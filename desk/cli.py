@@ -21,6 +21,7 @@ from . import (
     formulas,
     library,
     log,
+    news,
     reviewing,
     running,
     sandboxing,
@@ -68,6 +69,7 @@ app.add_typer(scoring.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")
 app.add_typer(auditing.app, name="market")
+app.add_typer(news.app, name="news")
 sandboxing.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(checking.check)
 app.add_typer(sandboxing.app, name="sandbox")
 app.add_typer(serving.app, name="serve")

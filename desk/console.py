@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["answers", "notices", "print_object", "print_plain"]
+__all__ = ["answers", "legible", "notices", "print_object", "print_plain"]
 
 PIPED_WIDTH = 140  # of tables that go into a file or another program
 
@@ -34,6 +34,11 @@ def print_object(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None
     """Print one JSON value on a line of standard output; the only output of a command with `--json`."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str) + "\n")
     sys.stdout.flush()
+
+
+def legible(text: str) -> str:
+    """Return a text of somebody else's without what steers a terminal or cannot be seen; lines stay lines."""
+    return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
 
 
 def print_plain(text: str) -> None:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["REQUIRED", "Finding", "doctor", "examine"]
 
 REQUIRED = {
+    "anyio": "servers over HTTP",
     "arch": "tests beside the gate",
+    "httpx2": "tokens of OAuth servers",
     "jinja2": "report",
     "langchain-core": "agents",
     "langgraph": "agents",
@@ -35,10 +37,13 @@ REQUIRED = {
     "platformdirs": "kernel cache",
     "pyarrow": "market data",
     "pydantic": "settings",
+    "pyjwt": "tokens of OAuth servers",
     "pyyaml": "settings",
     "rich": "command line",
     "scipy": "statistics",
+    "starlette": "servers over HTTP",
     "typer": "command line",
+    "uvicorn": "servers over HTTP",
 }
 OPTIONAL = {
     "langgraph-checkpoint-postgres": ("a ledger in PostgreSQL", "postgres"),

@@ -36,6 +36,7 @@ EVENTS = {
     "scored": "a batch was scored",
     "gate": "the gate has judged",
     "seeds": "your own formulas are being scored",
+    "no_news": "agents.news: no text of this workspace was known by the end of the search window",
     "own_agent": "your own agent failed in this round",
 }
 AGENTS = ("idea", "factor", "eval")

@@ -23,6 +23,7 @@ class Server(StrEnum):
     market = "market"
     factors = "factors"
     evaluation = "evaluation"
+    news = "news"
 
 
 @app.command(short_help="Serve MCP servers over stdio or HTTP.")

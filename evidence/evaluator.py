@@ -221,8 +221,7 @@ class Evaluator:
             told = [{"message": each.message, "hint": each.hint, "at": each.at} for each in error.mistakes]
             return self._refuse(proposal, error.stage, told)
         try:
-            found = refusal(self, expression, proposal.claim)
-            if found:
+            if found := refusal(self, expression, proposal.claim):
                 return self._refuse(proposal, found[0], [plain(text) for text in found[1]], expression.id)
             row = self._evaluate(expression, proposal.claim.id)
         except PythonRefused as error:
@@ -274,10 +273,13 @@ class Evaluator:
         sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in self.panel.stamps]
         expression = self.read(row.text)
         return {
-            "id": row.factor_id, "text": expression.shown, "explained": explain(expression), "sheet": sheet,
+            "id": row.factor_id,
+            "text": expression.shown,
+            "explained": explain(expression),
+            "sheet": sheet,
             "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, expression)],
             "merit": row.sheet["merit"],
-        }  # fmt: skip
+        }
 
     def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
         """Return one factor's sheet on the search window, outside any campaign: nothing is recorded.
@@ -289,8 +291,7 @@ class Evaluator:
         values = self.values(expression)
         sheet = self._measure(expression) | Profiler(self.scorer, self.windows.search).profile(values)
         doubts = [*sheet["warnings"], *({k: str(each[k]) for k in ("code", "message")} for each in sheet["weaknesses"])]
-        level = self.levels.objection(expression)
-        if level:
+        if level := self.levels.objection(expression):
             doubts.append({"code": "adjusted_level", "message": level})
         like = nearest(expression, self.known())
         if like and like[0].ratio > self.settings.max_similarity:
@@ -298,8 +299,7 @@ class Evaluator:
         added = self.beside.addition(values, but=expression.id)
         if added and (said := added.doubt(sheet["rank_ic"])):
             doubts.append({"code": "adds_little", "message": said})
-        code = "python" if expression.code else "units"
-        doubts += [{"code": code, "message": text} for text in expression.warnings]
+        doubts += [{"code": "python" if expression.code else "units", "message": said} for said in expression.warnings]
         kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
         kept |= {"id": expression.id, "text": expression.text, "explained": explain(expression)}
         return kept | {"incremental": added.record() if added else None, "warnings": doubts}
@@ -366,10 +366,12 @@ class Evaluator:
         claim = self.tried.claim(factor_id)
         if row is None or claim is None:
             raise UnknownFactor(
-                f"No factor {factor_id!r} was scored in this campaign.", field="id", got=factor_id,
+                f"No factor {factor_id!r} was scored in this campaign.",
+                field="id",
+                got=factor_id,
                 allowed="the id of a factor that score_factor answered with",
                 hint="Score the formula first; its answer carries the id.",
-            )  # fmt: skip
+            )
         expression = self.read(row.text)
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"])
 

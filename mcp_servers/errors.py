@@ -10,6 +10,7 @@ AlphaloomError
 ├── TooMuch         the answer would be larger than a client can take
 ├── TooManyJobs     so many of this caller's jobs are under way already
 ├── UnknownResource nothing of this server has that address
+├── UnknownText     no text of that id can be had by this caller
 ├── UnknownTool     no tool or prompt of this server has that name
 ├── TokenRefused    a bearer token is not accepted; why is told to nobody who shows one
 ├── SecretMissing   the secret with which an OAuth server is asked is not set
@@ -80,6 +81,12 @@ class UnknownResource(AlphaloomError):
     """Nothing of this server has that address."""
 
     code: ClassVar[str] = "unknown_resource"
+
+
+class UnknownText(AlphaloomError):
+    """No text of that id can be had: there is none, it came later, or it is held back."""
+
+    code: ClassVar[str] = "unknown_text"
 
 
 class UnknownTool(AlphaloomError):

@@ -31,12 +31,8 @@ class Holdings:
         return Drafts(evaluator.ledger, evaluator.run, entry.caller.id, entry.as_of)
 
     def library(self) -> list[LibraryRow]:
-        """Return the library as this run sees it, by id; of fields that the caller may not read nothing is told."""
-        evaluator = self.served.evaluator
-        allowed = {*evaluator.mandate.columns(evaluator.panel), *evaluator.panel.groups}
-        narrow = self.served.entry.caller.fields is not None
-        rows = evaluator.library()
-        return [row for row in rows if not narrow or set(row.sheet.get("fields", ())) <= allowed]
+        """Return the library as this run sees it, by id; of fields that the caller may not read nothing is in it."""
+        return self.served.evaluator.library()
 
     def search(self, query: str) -> list[dict[str, Any]]:
         """Return library factors and drafts of which id, formula, name or hypothesis holds every word."""

@@ -162,21 +162,24 @@ class Rooms:
         ground.ledger.start_run(
             Run(name, config | {"rules": rules}, ground.seed, bench.windows.boundaries.dataset, now.isoformat())
         )
-        held = self._held(day)
+        columns = {*panel.fields} - {*evaluator.mandate.columns(panel)}
+        held = self._held(day, ground.withheld(caller) | columns)
         ground.ledger.record_event(name, "library", "start", held)
         self._runs.callback(ground.ledger.finish_run, name, "done")
         self._runs.enter_context(ground.ledger.lock(name))
         return evaluator
 
-    def _held(self, day: date | None) -> list[str]:
-        """Return the factors that the library held as far as was known on a day: those that no later day judged."""
+    def _held(self, day: date | None, hidden: frozenset[str]) -> list[str]:
+        """Return the factors of the library that no later day judged, and in whose text no hidden field stands."""
         if day is None:
-            return [row.factor_id for row in self.ground.ledger.library()]
-        return [
-            entry.factor_id
-            for entry in entries(self.ground.ledger)
-            if entry.origin != WATCHLIST and entry.terms is not None and entry.terms.judged_to <= str(day)
-        ]
+            known = [(row.factor_id, row.text) for row in self.ground.ledger.library()]
+        else:
+            known = [
+                (entry.factor_id, entry.text)
+                for entry in entries(self.ground.ledger)
+                if entry.origin != WATCHLIST and entry.terms is not None and entry.terms.judged_to <= str(day)
+            ]
+        return [name for name, text in known if not hidden & {*re.findall(r"[A-Za-z_]\w*", text)}]
 
     def _bench(self, day: date | None, withheld: frozenset[str]) -> Bench:
         key = (day, withheld)

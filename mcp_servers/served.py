@@ -34,7 +34,7 @@ class Served:
     jobs : Jobs
         Its long work.
     news : Shelf or None
-        Texts, answered as of its last day; None: there are none.
+        Texts, answered as of the end of its search window (`texts`); None: there are none.
     """
 
     evaluator: Evaluator
@@ -44,7 +44,9 @@ class Served:
     news: Shelf | None = None
 
     @classmethod
-    def ours(cls, evaluator: Evaluator, record: Record, clock: Callable[[], datetime]) -> Served:
+    def ours(
+        cls, evaluator: Evaluator, record: Record, clock: Callable[[], datetime], news: Shelf | None = None
+    ) -> Served:
         """Return what a campaign's own agents are served: everything, under the same rules as anybody else."""
         entry = Entry(Caller(f"run:{evaluator.run}", EVERYTHING), record)
-        return cls(evaluator, entry, Handles(evaluator.ledger.workspace / PANELS, clock), Jobs())
+        return cls(evaluator, entry, Handles(evaluator.ledger.workspace / PANELS, clock), Jobs(), news)

@@ -55,8 +55,11 @@ class ToolServer(MCPServer):
     """
 
     def __init__(self, name: str, *, instructions: str, entry: Entry, scopes: Mapping[str, str], reading: str) -> None:
-        """Begin without tools; `scopes` says what each tool asks of a caller, `reading` what resources and prompts ask."""
-        super().__init__(name, instructions=instructions, version=version("alphaloom"))
+        """Begin without tools; `scopes` says what each tool asks of a caller, `reading` what resources and prompts ask.
+
+        No notice of changes is promised: what is listed stays as it is, and nobody need wait on an open stream for more.
+        """
+        super().__init__(name, instructions=instructions, version=version("alphaloom"), subscriptions=False)
         self.entry = entry
         self.beside: tuple[ToolServer, ...] = ()
         """Servers that answer on the same connection: what is refused as unknown names theirs too."""
@@ -161,7 +164,8 @@ class ToolServer(MCPServer):
             refusal = error
         if refusal is not None or found is None:
             record = refusal_of(refusal or ToolFailed(f"{what} failed.", field=what))
-            raise MCPError(code=INVALID_PARAMS, message=str(record["message"]), data=record)
+            named = {"uri": asked["uri"]} if what == "resources/read" else {}  # clients tell by it which reading failed
+            raise MCPError(code=INVALID_PARAMS, message=str(record["message"]), data=record | named)
         return found
 
     def _unkept(

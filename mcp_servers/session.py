@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from mcp import Client
@@ -14,6 +15,7 @@ from mcp.types import CallToolResult, TextContent
 
 from ..evidence import Evaluator
 from ..ledger.calls import FOLDER, CallLog
+from ..market.news import NEWS, Shelf
 from .errors import ToolError
 from .served import Served
 from .tools import SERVERS, build_server
@@ -60,13 +62,21 @@ def _refusal(name: str, result: CallToolResult, body: dict[str, Any]) -> ToolErr
 @asynccontextmanager
 async def own_sessions(evaluator: Evaluator, clock: Callable[[], datetime]) -> AsyncIterator[dict[str, Session]]:
     """Open one session on each server for a campaign's own agents: the servers, rules and record that anybody else gets."""
-    with CallLog.open(evaluator.ledger.workspace / FOLDER, clock=clock) as calls:
-        served = Served.ours(evaluator, calls.append, clock)
+    workspace = evaluator.ledger.workspace
+    with CallLog.open(workspace / FOLDER, clock=clock) as calls, _shelf(workspace / NEWS) as news:
+        served = Served.ours(evaluator, calls.append, clock, news)
         try:
             async with open_sessions({name: build_server(name, served) for name in SERVERS}) as sessions:
                 yield sessions
         finally:
             served.jobs.close()
+
+
+@contextmanager
+def _shelf(folder: Path) -> Iterator[Shelf | None]:
+    """Open the texts of a workspace that has some; reading makes none."""
+    with ExitStack() as stack:
+        yield stack.enter_context(Shelf(folder)) if folder.is_dir() else None
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from .bundle import Bundle
 from .evaluation import evaluation_server
 from .factors import factors_server
 from .market import market_server
+from .news import news_server
 from .served import Served
 from .server import ToolServer
 
@@ -19,6 +20,7 @@ SERVERS: Mapping[str, Callable[[Served], ToolServer]] = {
     "evaluation": evaluation_server,
     "factors": factors_server,
     "market": market_server,
+    "news": news_server,
 }
 
 

@@ -1,8 +1,9 @@
 """The servers over HTTP: bearer tokens, limits, and a server of its own for every caller.
 
-``/market/mcp``, ``/factors/mcp``, ``/evaluation/mcp``: streamable HTTP of both protocol eras, without sessions, so that there
-is none to fix or to steal. ``/health`` asks for no token and tells nothing but that it runs. What is refused before a tool is
-reached is on record as a call of the tool "http".
+``/market/mcp``, ``/factors/mcp``, ``/evaluation/mcp``, ``/news/mcp``, and ``/all/mcp`` for all as one: streamable HTTP of both
+protocol eras, without sessions, so that there is none to fix or to steal, and without streams of notices, which callers could
+hold open without end. ``/health`` asks for no token and tells nothing but that it runs. What is refused before a tool is reached
+is on record as a call of the tool "http".
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..ledger import AlphaloomError
 from ..ledger.calls import Outcome, ToolCall
@@ -86,6 +87,34 @@ class Bucket:
 
 
 @dataclass(eq=False)
+class Told:
+    """What a request was answered with, to see whether it was refused before a tool, a resource or a prompt was reached."""
+
+    send: Send
+    status: int = 200
+    body: bytes = b""
+
+    async def __call__(self, message: Message) -> None:
+        """Hand the answer on; of a refusal the words are kept."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        elif self.status >= 400:
+            self.body += message.get("body", b"")
+        await self.send(message)
+
+    @property
+    def refused(self) -> bool:
+        """Tell whether it was refused, and not by a server of ours, which writes its refusals down itself."""
+        if self.status < 400:
+            return False
+        try:
+            data = (json.loads(self.body).get("error") or {}).get("data")
+        except (ValueError, AttributeError):
+            return True
+        return not (isinstance(data, dict) and "code" in data)
+
+
+@dataclass(eq=False)
 class Web:
     """Lets callers in and hands each to its own servers.
 
@@ -125,6 +154,7 @@ class Web:
         """Answer one request of a server."""
         began, server = self.seconds(), str(scope["path"]).strip("/").partition("/")[0]
         if server not in {*SERVERS, ALL} or scope["path"] != f"/{server}{PATH}":
+            await self._written("anonymous", server, "unknown_server", began)
             await self._refused(
                 send, 404, "unknown_server", f"Servers are {', '.join([*sorted(SERVERS), ALL])}, each at /NAME/mcp."
             )
@@ -143,13 +173,23 @@ class Web:
             said = f"More than {self.limits.calls_per_minute} calls a minute."
             await self._refused(send, 429, "too_many", said, "Wait as Retry-After says.", [(b"retry-after", after)])
             return
+        if (
+            scope["method"] != "POST"
+        ):  # a stream of notices would be held open for nothing; a session there is none to end
+            await self._written(caller.id, server, "method", began)
+            said = "Requests are sent by POST; there are no notices to wait for and no session to end."
+            await self._refused(send, 405, "method", said, headers=[(b"allow", b"POST")])
+            return
         try:
             attached = await self._attached(caller, server)
         except AlphaloomError as error:
             await self._written(caller.id, server, error.code, began)
             await self._refused(send, 409, error.code, error.message, error.hint)
             return
-        await attached.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, receive, send)
+        told = Told(send)
+        await attached.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, receive, told)
+        if told.refused:
+            await self._written(caller.id, server, f"http_{told.status}", began)
 
     def _challenge(self) -> bytes:
         """Return what a client is told that was not let in: where tokens come from, where an OAuth server gives them."""

@@ -102,8 +102,8 @@ class Query:
             return None
         try:
             known, item, asked = json.loads(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
-            found = int(known), str(item)
-        except (ValueError, TypeError):
+            found = microseconds(instant_of(int(known)), "cursor"), bytes.fromhex(item).hex()
+        except (ValueError, TypeError, OverflowError):
             raise ShelfError(
                 "this is no cursor", field="cursor", got=cursor, allowed="the cursor of the page before"
             ) from None

@@ -132,7 +132,7 @@ def item_of(raw: RawRecord, source: NewsSource, findings: Findings) -> NewsItem 
     if source.masked and not raw.fields.get("source"):
         name = f"{name}/masked-{place.sha256[:12]}"
     url = raw.fields.get("url", "").strip()
-    url = url if _URL.fullmatch(url) else ""
+    url = url if _URL.fullmatch(url) and url.isprintable() else ""
     if not title.text and not body.text and not title.hidden and not body.hidden:
         findings.add(raw.number, "body", "nothing is left of the text once it is clean", raw.fields.get("body", ""))
         return None

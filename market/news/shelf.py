@@ -8,6 +8,7 @@ the shelf answers depends on which items it holds, never on the order in which t
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import threading
 from collections import defaultdict
@@ -154,6 +155,16 @@ class Shelf:
         with self._reading():
             rows = self._rows(select, (id, moment, moment, moment))
         return _served(rows[0][0]) if rows else None
+
+    def named(self, start: str) -> tuple[NewsItem, ...]:
+        """Return the items whose ids begin so, held back or not, the first 20: for a person, never for an agent."""
+        if not re.fullmatch(r"[0-9a-f]{1,64}", start):
+            return ()
+        with self._reading():
+            rows = self._rows(
+                "SELECT body FROM items WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 20", (start, f"{start}g")
+            )
+        return tuple(NewsItem.read(json.loads(body)) for (body,) in rows)
 
     def quarantine(self, as_of: datetime) -> tuple[Held, ...]:
         """Return what was held back as of an instant, with the signs that fired: for a person, never for an agent."""

@@ -81,7 +81,7 @@ class Model:
 
 @dataclass
 class Servers:
-    """The three tool servers over a landscape: the more a formula shares with the target, the higher its t."""
+    """The four tool servers over a landscape: the more a formula shares with the target, the higher its t."""
 
     fuse: Fuse
     evaluations: int = 100
@@ -90,6 +90,7 @@ class Servers:
     scored: dict[str, dict[str, Any]] = field(default_factory=dict)
     looks: dict[str, Any] = field(default_factory=dict)
     hypotheses: dict[str, dict[str, Any]] = field(default_factory=dict)
+    texts: list[dict[str, Any]] = field(default_factory=list)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     refuse: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda arguments: None
 
@@ -113,6 +114,10 @@ class Servers:
 
     def search_fields(self, query: str) -> dict[str, Any]:
         return {"fields": [{"name": name, "meaning": name} for name in FIELDS if query in name]}
+
+    def search_news(self, limit: int) -> dict[str, Any]:
+        """Return the newest texts of a shelf, as the news server tells them."""
+        return {"items": self.texts[:limit], "total": len(self.texts), "next_cursor": ""}
 
     def get_budget(self) -> dict[str, Any]:
         return {"evaluations_left": self.evaluations - len(self.scored), "trials_left": self.trials - len(self.looks)}
@@ -178,7 +183,7 @@ class Lab:
         self.shown: list[tuple[str, dict[str, Any]]] = []
 
     def desk(self) -> Desk:
-        tools = Toolset(dict.fromkeys(("market", "factors", "evaluation"), self.servers))
+        tools = Toolset(dict.fromkeys(("market", "factors", "evaluation", "news"), self.servers))
         show = lambda event, figures: self.shown.append((event, figures))
         return Desk(
             self.model,

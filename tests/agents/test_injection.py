@@ -23,8 +23,11 @@ from alphaloom.agents.protocols import Toolbox
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import FactorError, parse
 from alphaloom.factors.words import visible
+from alphaloom.mcp_servers.texts import Texts
 from alphaloom.router import ReplyRefused, Task
 
+from ..mcp_servers.shelves import shelved
+from ..mcp_servers.shelves import text as news_item
 from .doubles import FIELDS, Lab
 from .test_diversity import BUSY, CALM
 from .test_halting import decide, go, halted_for_review, waiting
@@ -40,6 +43,7 @@ HARMLESS = "Calm names are held by those who never sell, and so they stay calm, 
 CONFIG = AgentsConfig(
     rounds=2, hypotheses=2, candidates=2, steps=1, min_search_t=0, early_search_t=0, trials_per_round=1
 )
+TOLD_OF_NEWS = CONFIG.model_copy(update={"news": 3})
 
 
 def canned(task: Task) -> str:
@@ -65,7 +69,7 @@ def without(calls: list[tuple[str, dict[str, Any]]], text: str) -> list[Any]:
     return [json.loads(json.dumps(call).replace(json.dumps(text)[1:-1], "")) for call in calls]
 
 
-# Each of the three sources, with a model that does not listen: the desk itself hears nothing in a text.
+# Each of the four sources, with a model that does not listen: the desk itself hears nothing in a text.
 
 
 def from_a_hypothesis(campaign: Lab, text: str) -> None:
@@ -116,19 +120,30 @@ def from_a_reviewer(campaign: Lab, text: str) -> None:
     assert go(campaign, replace(campaign.desk()), resume=True)["finished"]
 
 
+def from_the_news(campaign: Lab, text: str) -> None:
+    """Let a text in that passes the detector, by a person's release where it must: what the real server tells of it is read."""
+    campaign.model.say = canned
+    item = news_item(text, title=text[:60])
+    with shelved(campaign.folder / "news", item) as shelf:
+        if item.injected:
+            shelf.release(item.id, "ann", "to see what it does", item.known)
+        campaign.servers.texts = Texts(shelf, item.known).search()["items"]
+    campaign.run()
+
+
 def in_order(calls: list[Any]) -> list[Any]:
     """Return calls as they were made, those that branches make at once by what they say."""
     at_once = [call for call in calls if call[0] == "choose_drafts"]
     return [*(call for call in calls if call[0] != "choose_drafts"), *sorted(at_once, key=str)]
 
 
-@pytest.mark.parametrize("source", [from_a_hypothesis, from_a_tool, from_a_reviewer])
+@pytest.mark.parametrize("source", [from_a_hypothesis, from_a_tool, from_a_reviewer, from_the_news])
 def test_a_hostile_text_leads_to_the_calls_that_a_harmless_one_leads_to(
     lab: Maker, source: Callable[[Lab, str], None]
 ) -> None:
     calls, prompts = [], []
     for text in (HOSTILE, HARMLESS):
-        campaign = lab(config=CONFIG)
+        campaign = lab(config=CONFIG if source is not from_the_news else TOLD_OF_NEWS)
         source(campaign, text)
         said = [task.messages[1].content for task in campaign.model.tasks]
         assert any(json.dumps(text, ensure_ascii=False)[1:-1] in each for each in said), "it must have been read"
@@ -193,11 +208,14 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("obedient", [breaks_its_schema, stays_within])
-@pytest.mark.parametrize("where", ["hypothesis", "tool"])
+@pytest.mark.parametrize("where", ["hypothesis", "tool", "news"])
 def test_an_obedient_model_can_only_fill_its_schema(
     lab: Maker, reached: list[tuple[str, str]], obedient: Callable[[Task], str | None], where: str
 ) -> None:
-    campaign = lab(config=CONFIG)
+    campaign = lab(config=CONFIG if where != "news" else TOLD_OF_NEWS)
+    campaign.servers.texts = [
+        {"id": "0" * 64, "source": HOSTILE, "untrusted_title": HOSTILE, "untrusted_text": HOSTILE}
+    ]
     budget = (campaign.servers.evaluations, campaign.servers.trials)
 
     def say(task: Task) -> str | None:

@@ -12,7 +12,7 @@ from alphaloom.agents.errors import ToolRefused
 from .doubles import Fuse, Servers
 
 HELD = {
-    "idea": ("factors.recall_attempts", "market.search_fields", "evaluation.list_formulas"),
+    "idea": ("factors.recall_attempts", "market.search_fields", "evaluation.list_formulas", "news.search_news"),
     "factor": ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor"),
     "eval": ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit_to_gate"),
 }

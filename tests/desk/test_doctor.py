@@ -1,6 +1,7 @@
 """Doctor says what is there and how to close each gap."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def test_doctor_prints_one_object(capsys: Capture, tmp_path: Path) -> None:
 
 def test_doctor_names_every_required_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = {line.partition(">")[0] for line in project["dependencies"]}
+    named = {re.split(r"[\[>]", line)[0] for line in project["dependencies"]}
     assert named - {"matplotlib"} == set(doctoring.REQUIRED)
 
 

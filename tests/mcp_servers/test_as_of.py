@@ -19,6 +19,7 @@ from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Ledger, LibraryRow
 from alphaloom.market import MarketError, Panel
 from alphaloom.market.actions import Actions
+from alphaloom.market.news import NEWS
 from alphaloom.mcp_servers.access import Caller
 from alphaloom.mcp_servers.entry import EVERYTHING
 from alphaloom.mcp_servers.errors import NothingShown, ToolError
@@ -28,6 +29,7 @@ from alphaloom.mcp_servers.served import PANELS
 
 from ..market.vendor import SPLITS, Draw, Vendor
 from .opened import opened_to, unrecorded
+from .shelves import LAST_DAY, shelved, text
 
 VENDOR = Vendor.of(420, 40, comes=390)
 EVENTS: list[Draw] = [(200, 3, 20, 2.0), (330, 5, 0, 1.5)]
@@ -64,6 +66,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("factors.recall_attempts", {}),
     ("factors.search_library", {}),
     ("evaluation.get_budget", {}),
+    ("news.search_news", {"query": "plant", "limit": 20}),
 ]  # fmt: skip
 
 
@@ -99,8 +102,12 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
 
     (folder / PANELS).mkdir(parents=True)
     (folder / PANELS / "key").write_bytes(bytes(32))  # or handles would differ
-    with Ledger.open(folder, clock=clock) as ledger:
-        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, actions, "adjusted")
+    days = [(day - LAST_DAY).days for day in panel.dates.astype(object)]
+    texts = [text(f"Acme opens plant {place}.", day) for place, day in enumerate(days)]
+    with Ledger.open(folder, clock=clock) as ledger, shelved(folder / NEWS, *texts) as news:
+        ground = Ground(
+            panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, actions, "adjusted", news=news
+        )
         with Rooms(ground) as rooms:
             return asyncio.run(ask(rooms))
 
@@ -120,6 +127,7 @@ def test_answers_are_those_of_data_that_end_on_the_callers_last_day(
     of_then = told(VENDOR.sold(stop, then), then, caller, folder / "then")
     assert of_all == of_then
     assert sum('"rank_ic"' in answer for answer in of_all) >= 3, "there is something to tell"
+    assert any(answer.count('"untrusted_text":') == 20 for answer in of_all)
 
 
 def test_an_earlier_ceiling_of_the_server_holds_for_every_caller(tmp_path: Path) -> None:
@@ -162,7 +170,9 @@ def test_a_library_factor_that_later_days_judged_is_not_there_yet(tmp_path: Path
                 day: {row["id"] for row in Holdings(rooms.served(Caller(str(day), EVERYTHING, as_of=day))).search("")}
                 for day in (early, late, None)
             }
+            narrow = Holdings(rooms.served(Caller("eve", EVERYTHING, frozenset({"close", "returns"})))).search("")
     assert seen == {early: set(), late: {kept.factor_id}, None: {kept.factor_id, by_hand.factor_id}}
+    assert {row["id"] for row in narrow} == {by_hand.factor_id}, "what it may not read is not told of"
 
 
 def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def test_one_connection_has_what_all_servers_have(evaluator: Evaluator) -> None:
                 await together.call("get_bugdet", {})
             assert refused.value.hint == "Did you mean get_budget?"
             assert await together.call("get_budget", {}) == await sessions["evaluation"].call("get_budget", {})
+            assert (await together.call("search_news", {}))["items"] == []
             assert (await client.read_resource("alphaloom://universe")).contents
             assert (await client.read_resource(f"alphaloom://library/{draft['id']}")).contents
             with pytest.raises(MCPError, match="no such resource"):

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from hypothesis import strategies as st
 from alphaloom.evidence import Budget, Evaluator
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
+from alphaloom.market.news import NEWS
 from alphaloom.mcp_servers.served import Served
 
 from ..evidence.lab import SMALL, Lab, market, read
 from .numbers import MOST_DIGITS, Sign, floats, sign, signs, told
 from .opened import opened_to, served_to
+from .shelves import MANY, shelved
 
 ROOT = Path(__file__).resolve().parents[2]
 FEWEST = 5
@@ -51,6 +54,8 @@ ARGUMENTS = {
     "market.preview_panel": ("field", "rows"),
     "market.get_calendar": ("first_day", "last_day", "limit", "cursor"),
     "market.get_history": ("field", "first_day", "last_day", "symbols"),
+    "news.search_news": ("query", "symbols", "since", "limit", "cursor"),
+    "news.get_news": ("id",),
     "factors.check_factor": ("text", "dialect"),
     "factors.explain_factor": ("text", "dialect"),
     "factors.find_similar": ("text", "top"),
@@ -127,9 +132,10 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, S
         lab = Lab.open(ledger, "run", market(), SMALL, Budget(evaluations=30, trials=8))
         ids = [lab.scored(text) for text in JUNK]
         lab.evaluator.submit(ids[:2])
-        served = served_to(lab.evaluator)
-        yield ledger, served, ids
-        served.jobs.close()
+        with shelved(ledger.workspace / NEWS, *MANY) as news:
+            served = replace(served_to(lab.evaluator), news=news)
+            yield ledger, served, ids
+            served.jobs.close()
 
 
 def later(evaluator: Evaluator) -> set[Any]:

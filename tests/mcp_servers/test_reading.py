@@ -61,7 +61,7 @@ def test_every_resource_that_is_listed_can_be_read(evaluator: Evaluator) -> None
 
     assert sorted(talked(served, ask)) == [
         f"alphaloom://{name}"
-        for name in ("fields", "grammar", "library", "operators", "reports/run", "rules", "universe")
+        for name in ("fields", "grammar", "library", "news", "operators", "reports/run", "rules", "universe")
     ]
     assert {(call.tool, call.outcome) for call in calls} == {("resources/read", Outcome.OK)}
     assert all(call.bytes and call.result for call in calls)

@@ -54,11 +54,12 @@ TOOLS = {
         "preview_panel": True,
         "search_fields": True,
     },
+    "news": {"get_news": True, "search_news": True},
 }
 """Each server's tools, and whether they only read."""
 
 
-SPENDING: dict[str, list[str]] = {"evaluation": ["submit_to_gate"], "factors": [], "market": []}
+SPENDING: dict[str, list[str]] = {"evaluation": ["submit_to_gate"], "factors": [], "market": [], "news": []}
 
 
 def hypothesis(**changed: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -126,6 +127,7 @@ def test_a_caller_lists_what_it_may_call(served: Running) -> None:
 
     assert "search_fields" in anyio.run(listed, "market")
     assert anyio.run(listed, "evaluation") == []
+    assert anyio.run(listed, "news") == []
 
 
 def test_what_is_refused_before_a_tool_is_told_and_on_record(served: Running) -> None:
@@ -142,9 +144,40 @@ def test_what_is_refused_before_a_tool_is_told_and_on_record(served: Running) ->
         assert http.post("/market/mcp", json=asked, headers=own | {"Host": "evil.example"}).status_code == 421
         assert http.post("/market/mcp", json=asked, headers=own | {"Origin": "https://evil.example"}).status_code == 403
         assert http.post("/market/mcp", content=b"x" * (2 << 20), headers=own).status_code == 413
-    kept = [(call.who, call.tool, call.code) for call in served.calls[before:]]
-    assert kept.count(("anonymous", "http", "unauthorized")) == 2
+        assert http.get("/market/mcp", headers=own).status_code == 405
+        modern = own | {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "resources/read"}
+        assert http.post("/market/mcp", content=b"{", headers=modern).status_code == 400
+    assert [(call.who, call.tool, call.code) for call in served.calls[before:]] == [
+        *[("anonymous", "http", "unauthorized")] * 2,
+        ("anonymous", "http", "unknown_server"),
+        *(("early", "http", code) for code in ("http_421", "http_403", "http_413", "method", "http_400")),
+    ]
     assert all(call.outcome is Outcome.REFUSED for call in served.calls[before:])
+
+
+def test_no_stream_is_promised_and_none_is_held_open(served: Running) -> None:
+    async def promised() -> tuple[Any, Any, Any]:
+        async with attached(served, "early", "market", "auto") as client:
+            told = client.server_capabilities
+            return told.tools.list_changed, told.resources.list_changed, told.resources.subscribe
+
+    assert not any(anyio.run(promised))
+    with httpx2.Client(base_url=served.url, timeout=5) as http:
+        own = {"Authorization": "Bearer early", "Accept": "text/event-stream"}
+        asked = http.get("/market/mcp", headers=own)
+        assert (asked.status_code, asked.headers["allow"]) == (405, "POST")
+        assert http.get("/market/mcp").status_code == 401
+
+
+def test_a_resource_that_is_not_there_is_refused_by_its_address(served: Running) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "alphaloom://panels"}}
+    own = {"Authorization": "Bearer early", "Accept": "application/json, text/event-stream"}
+    with httpx2.Client(base_url=served.url, headers=own) as http:
+        told = http.post("/market/mcp", json=asked).json()["error"]["data"]
+        assert (told["code"], told["uri"]) == ("unknown_resource", "alphaloom://panels")
+        half = json.dumps(asked).replace("panels", r"\ud800")
+        broken = http.post("/market/mcp", content=half, headers={"Content-Type": "application/json"})
+        assert broken.json()["error"]["code"] < 0
 
 
 def test_more_calls_than_allowed_wait_and_another_caller_does_not(tmp_path: Path) -> None:
