@@ -32,6 +32,7 @@ GREEDY: dict[str, dict[str, Any]] = {
         "texts": [FORMULA.format(window) for window in range(2, 514)], "hypothesis": CLAIM, "count": 64, "either": True,
     },
     "evaluation.get_budget": {},
+    "news.search_news": {},
 }  # fmt: skip
 JOBS = ("stress_factor", "measure_decay")
 

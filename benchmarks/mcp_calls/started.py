@@ -155,6 +155,12 @@ def cpu_below() -> float:
     return sum(sum(times) for times in _descendants(os.getpid()).values()) / TICKS
 
 
+def cpu_of(pid: int) -> float:
+    """Return the seconds of CPU of one process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
 def memory(pid: int) -> float:
     """Return the resident memory of a process, MB."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mcp.types import PromptReference, ResourceTemplateReference
 
 from alphaloom.factors import OPERATORS
+from alphaloom.mcp_servers import SERVERS
 
 from .test_fuzz import ODD, SOUND, TEXTS
 
@@ -97,4 +98,4 @@ def requests(handles: list[str], ids: list[str]) -> st.SearchStrategy[tuple[str,
             st.sampled_from(["tools", "prompts", "resources", "resource_templates"]), st.none() | text | cursors(),
         ),
     )  # fmt: skip
-    return st.tuples(st.sampled_from(["market", "factors", "evaluation"]), asked)
+    return st.tuples(st.sampled_from(sorted(SERVERS)), asked)

@@ -31,7 +31,7 @@ from alphaloom.ledger import read_settings
 from alphaloom.ledger.calls import latest
 from alphaloom.market import Panel
 from benchmarks.audit_calls import share
-from benchmarks.mcp_calls.started import Served, Start, memory, over_http
+from benchmarks.mcp_calls.started import Served, Start, cpu_of, memory, over_http
 
 from .asking import seconds
 from .test_long_http import RULES
@@ -62,6 +62,8 @@ class Load:
     first: list[float] = field(default_factory=list)
     spans: list[float] = field(default_factory=list)
     ready: int = 0
+    worked: float = 0.0
+    own: float = 0.0
 
 
 @dataclass
@@ -184,15 +186,18 @@ async def stranger(load: Load) -> None:
 
 async def everybody(load: Load) -> float:
     """Be all of them at once; return the servers' memory after a third of the time."""
-    begun = time.monotonic()
+    begun, before = time.monotonic(), cpu_of(load.served.process.pid)
     async with asyncio.TaskGroup() as tasks:
         for number in range(CALLERS):
             tasks.create_task(one(load, number))
         tasks.create_task(stranger(load))
         while load.ready < CALLERS:
             await asyncio.sleep(0.1)
-        print(f"\n{CALLERS} callers ready after {time.monotonic() - begun:.1f} s")
+        load.worked, took = cpu_of(load.served.process.pid), time.monotonic() - begun
+        each = 1e3 * (load.worked - before) / CALLERS
+        print(f"\n{CALLERS} callers ready after {took:.1f} s, with {each:.0f} ms of the servers' CPU for each")
         load.spans.clear()
+        load.own = time.process_time()
         load.until = time.monotonic() + SECONDS
         await asyncio.sleep(SECONDS / 3)
         return memory(load.served.process.pid)
@@ -206,7 +211,7 @@ def test_two_hundred_callers_at_once(tmp_path: Path) -> None:
         before = memory(served.process.pid)
         load = Load(served, panel, int(0.6 * panel.days), time.monotonic() + 3_600)
         warm = asyncio.run(everybody(load))
-        last = memory(served.process.pid)
+        last, load.worked = memory(served.process.pid), cpu_of(served.process.pid) - load.worked
         assert served.end() == 0
         told, log = served.verify(), served.log.read_text()
     written = Counter((str(row["who"]), str(row["tool"]), str(row["outcome"])) for row in latest(served.record, 10**9))
@@ -216,7 +221,11 @@ def test_two_hundred_callers_at_once(tmp_path: Path) -> None:
             *figures
         )
     )
-    print(f"{len(load.spans) / SECONDS:.0f} calls of tools a second; load average {os.getloadavg()[0]:.1f}")
+    each, own = (1e3 * spent / len(load.spans) for spent in (load.worked, time.process_time() - load.own))
+    print(
+        f"{len(load.spans) / SECONDS:.0f} calls of tools a second, {each:.1f} ms of the servers' CPU for each, {own:.1f} of the clients'"
+    )
+    print(f"load average {os.getloadavg()[0]:.1f}")
     print(f"memory of the servers: {before:.0f} MB before, {warm:.0f} after a third, {last:.0f} at the end")
     print(f"{load.lines.total():,} lines wanted, {told['calls']:,} on record; verified: {told['findings'] or 'sound'}")
     assert written == load.lines, (written - load.lines, load.lines - written)

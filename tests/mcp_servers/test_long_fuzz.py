@@ -57,6 +57,8 @@ class Talk:
     served: Served
     sessions: dict[str, Session]
     portal: BlockingPortal
+    patient: bool = False
+    """Whether the end of a job is waited for, since how far it is hangs on the machine."""
 
     def tools(self) -> dict[str, tuple[str, ...]]:
         """Return every tool of every server with its arguments: none is left out because nobody thought of it."""
@@ -74,16 +76,20 @@ class Talk:
     async def _asked(self, name: str, what: Any) -> Any:
         server, _, tool = name.partition(".")
         method, given = what if isinstance(what, tuple) else ("call_tool", {"name": tool, "arguments": what})
+        client = self.sessions[server].client
         try:
-            return await getattr(self.sessions[server].client, method)(**given)
+            answer = await getattr(client, method)(**given)
+            while self.patient and unfinished(answer):
+                answer = await client.call_tool("get_job", {"job": answer.structured_content["job"], "wait_s": 20})
+            return answer
         except (MCPError, UnicodeEncodeError) as error:  # half a character cannot be sent
             return error
 
 
 @contextmanager
-def talking(served: Served) -> Iterator[Talk]:
+def talking(served: Served, *, patient: bool = False) -> Iterator[Talk]:
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened_to(served)) as sessions:
-        yield Talk(served, sessions, portal)
+        yield Talk(served, sessions, portal, patient)
 
 
 def check_other(answer: Any, request: tuple[str, Request], evaluator: Evaluator) -> str:
@@ -139,8 +145,8 @@ def test_what_comes_after_the_search_window_changes_no_byte(tmp_path: Path) -> N
         stop = one.evaluator.windows.search.stop
         with (
             served_on(tmp_path / "other", otherwise(panel, stop)) as (other, _),
-            talking(one) as a,
-            talking(other) as b,
+            talking(one, patient=True) as a,
+            talking(other, patient=True) as b,
         ):
             tools = a.tools()
             del tools["evaluation.submit_to_gate"]
@@ -155,6 +161,12 @@ def test_what_comes_after_the_search_window_changes_no_byte(tmp_path: Path) -> N
             drawn = st.lists(calls(ids, tools) | requests([], ids), min_size=10, max_size=25)
             seeds = repeat(time.monotonic() + PARTS["twins"] * SECONDS, drawn, ask)
     print(f"\n{count:,} requests of {seeds} seeds to two markets that differ on later days: the same answers")
+
+
+def unfinished(answer: Any) -> bool:
+    """Tell whether an answer is that of a job that goes on."""
+    body = getattr(answer, "structured_content", None) or {}
+    return "job" in body and body.get("status") in {"waiting", "running"}
 
 
 def otherwise(panel: Panel, stop: int) -> Panel:
