@@ -38,6 +38,8 @@ from .factors import MarketSettings, warm_up
 from .ledger import AlphaloomError, Journal, Ledger, read_json, read_settings, write_json
 from .ledger.requests import stops
 from .market import Panel
+from .market.known import without
+from .market.labels import ALL, marked
 from .mcp_servers import own_sessions
 from .risk import Policy
 from .risk.trade import summary, trade
@@ -141,6 +143,7 @@ class Campaign:
         own = Own() if self.run_id else Own.gathered(self.settings.steer, read_settings, read_seeds)
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
+        panel = self._told(panel)
         with (
             Ledger.open(self.workspace, clock=self.clock, address=self.ledger) as ledger,
             Jail(self.settings.sandbox) as jail,
@@ -167,6 +170,18 @@ class Campaign:
                 result = self._finish(ledger, run, self._search(evaluator, own, attention))
                 attention.note("done")
                 return result
+
+    def _told(self, panel: Panel) -> Panel:
+        """Return the panel as agents may be told of it: marked fields go to no model that is elsewhere."""
+        models = self.settings.models.models
+        away = sorted(name for name, model in models.items() if model.place != "local")
+        found = marked(panel, self.settings.market.labels) if away else frozenset()
+        if ALL in found:
+            raise AlphaloomError(
+                "This data is marked, and a model that is not local would be told of it.", field="market.labels",
+                got=away, allowed="models with place: local", hint="Leave the others out of models.models.",
+            )  # fmt: skip
+        return without(panel, found)
 
     def recognise(self, ledger: Ledger, panel: Panel) -> None:
         """Check that a resumed run still sees the same data, before anything is fixed for other data."""

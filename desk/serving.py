@@ -48,7 +48,11 @@ def mcp(
     as_of: Ceiling = None,
     scopes: Annotated[
         str | None,
-        typer.Option("--scopes", metavar="SCOPE,...", help="What a client on stdio may do; everything by default."),
+        typer.Option(
+            "--scopes",
+            metavar="SCOPE,...",
+            help="What a client on stdio may do; everything but data:confidential by default.",
+        ),
     ] = None,
     hosts: Annotated[
         str | None,
@@ -117,10 +121,10 @@ def _over_http(
 
 def _scopes(text: str | None) -> frozenset[str]:
     from ..mcp_servers.access import checked_scope
-    from ..mcp_servers.entry import EVERYTHING
+    from ..mcp_servers.entry import USUAL
 
     if text is None:
-        return EVERYTHING
+        return USUAL
     try:
         return frozenset(checked_scope(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:

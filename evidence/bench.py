@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from ..factors import Engine
 from ..ledger import Ledger
@@ -17,7 +18,7 @@ from .mandate import Mandate
 from .samples import Samples
 from .score import Scorer
 from .settings import EvidenceSettings
-from .windows import Windows, fix_windows
+from .windows import Windows, fix_windows, windows_apart
 
 MIN_NAMES = 10
 
@@ -35,12 +36,12 @@ class Bench:
     @classmethod
     def set_up(
         cls, panel: Panel, ledger: Ledger, settings: EvidenceSettings, dataset: str, *, store: bool = True,
-        runner: Runner | None = None,
+        apart: bool = False, runner: Runner | None = None,
     ) -> Bench:  # fmt: skip
         """Fix the windows of a panel in a workspace and return the bench; a panel that is refused fixes nothing.
 
-        Without `store` the windows are those that would hold, and nothing is fixed or kept. Without a `runner` Python
-        factors are refused.
+        Without `store` the windows are those that would hold, and nothing is fixed or kept. With `apart` they are those of
+        `windows_apart`, and nothing is fixed. Without a `runner` Python factors are refused.
 
         Raises
         ------
@@ -49,11 +50,12 @@ class Bench:
         TooFewNames
             No day of the search window has enough labelled names for a rank correlation.
         """
-        windows = fix_windows(panel, ledger, settings.windows, dataset, store=False)
+        fixing = windows_apart if apart else partial(fix_windows, store=False)
+        windows = fixing(panel, ledger, settings.windows, dataset)
         scorer = Scorer(panel, settings)
         _refuse_unprovable(windows.selection.days, settings.horizon_days, scorer.lag)
         _refuse_unscorable(int(scorer.target(windows.search).order.counts.max()))
-        if store:
+        if store and not apart:
             windows = fix_windows(panel, ledger, settings.windows, dataset)
         contained = Contained(panel, runner, ledger.workspace / FOLDER if store else None) if runner else None
         return cls(Computing(Engine(panel), contained), scorer, windows, ledger)

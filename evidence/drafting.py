@@ -65,7 +65,8 @@ def _formula(evaluator: Evaluator, text: str) -> Expression | None:
     try:
         expression = evaluator.read(text)
         new = expression.id not in evaluator.rows
-        return expression if new and evaluator.foresight.may_see(expression) else None
+        own = not evaluator.mandate.strange(expression.fields, evaluator.panel.groups)
+        return expression if new and own and evaluator.foresight.may_see(expression) else None
     except FactorError:
         return None
 

@@ -95,6 +95,32 @@ def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset:
     return _place(panel, ledger.fix_boundaries(wanted, store=store), settings, embargo, wanted)
 
 
+def windows_apart(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str) -> Windows:
+    """Return the windows of a panel that was cut at a day, from nothing that was fixed on later days; fixes nothing.
+
+    Boundaries that were fixed on days until then hold as for anybody. Those that were fixed on later days would tell of
+    these. They do not hold, and need not: what is searched lies within what they leave to searches.
+
+    Raises
+    ------
+    TooFewDays
+        As `fix_windows`.
+    BoundaryConflict
+        What would be searched here is kept from searches there. Which days that are is not told.
+    """
+    embargo = max(HORIZONS) + 1
+    wanted = _propose(panel, settings, dataset, embargo)
+    fixed = ledger.fix_boundaries(wanted, store=False)
+    if fixed.sealed_end <= wanted.sealed_end:
+        return _place(panel, fixed, settings, embargo, wanted)
+    if fixed.search_end < wanted.search_end:
+        raise BoundaryConflict(
+            "The windows that hold in this workspace leave too little to search as of this day.", field="as_of",
+            got=wanted.sealed_end, hint="Name a later day, or another --workspace.",
+        )  # fmt: skip
+    return _place(panel, wanted, settings, embargo, wanted)
+
+
 def _propose(panel: Panel, settings: WindowSettings, dataset: str, embargo: int) -> Boundaries:
     total = panel.days
     ends = round(total * settings.search), round(total * (settings.search + settings.selection))

@@ -71,7 +71,7 @@ async def converse(talk: Talk) -> None:
 
     talk.say("Where does the better one break, and how fast does it fade? Both are long work: jobs.")
     for tool in ("measure_decay", "stress_factor"):
-        job = await talk.ask(tool, {"text": best["text"]})
+        job = await talk.ask(tool, {"id": best["id"]})
         while (told := await talk.ask("get_job", {"job": job["job"], "wait_s": 20}))["status"] in (
             "waiting",
             "running",

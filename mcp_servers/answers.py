@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, ParamSpec
 
 from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
@@ -57,6 +57,22 @@ def refusing(function: Callable[Arguments, CallToolResult]) -> Callable[Argument
     def answered(*args: Arguments.args, **kwargs: Arguments.kwargs) -> CallToolResult:
         try:
             return function(*args, **kwargs)
+        except AlphaloomError as error:
+            return answer(refusal_of(error), refused=True)
+
+    answered.__annotations__ = {**function.__annotations__, "return": CallToolResult}
+    return answered
+
+
+def awaited(
+    function: Callable[Arguments, Awaitable[dict[str, Any]]],
+) -> Callable[Arguments, Coroutine[Any, Any, CallToolResult]]:
+    """Make a tool of a function that waits, and holds no thread meanwhile; see `refusing`."""
+
+    @functools.wraps(function)
+    async def answered(*args: Arguments.args, **kwargs: Arguments.kwargs) -> CallToolResult:
+        try:
+            return answer(await function(*args, **kwargs))
         except AlphaloomError as error:
             return answer(refusal_of(error), refused=True)
 

@@ -15,10 +15,12 @@ from ..ledger.calls import Outcome, ToolCall, digest_of_arguments
 from .access import Caller, Scope
 from .errors import ScopeMissing
 
-__all__ = ["EVERYTHING", "Entry"]
+__all__ = ["EVERYTHING", "USUAL", "Entry"]
 
 EVERYTHING = frozenset(scope.value for scope in Scope)
 """All that a caller may be allowed, data of a jurisdiction left out."""
+USUAL = EVERYTHING - {Scope.DATA_CONFIDENTIAL.value}
+"""What a client on stdio may do if nobody says otherwise: what is marked as confidential is asked for by name."""
 Record = Callable[[ToolCall], object]
 
 
@@ -44,12 +46,13 @@ class Entry:
     seconds: Callable[[], float] = field(default=time.perf_counter)
 
     def refusal(self, tool: str, scope: str | None) -> ScopeMissing | None:
-        """Return why the caller may not call a tool; None where it may."""
-        if scope is None or self.caller.allows(scope):
+        """Return why the caller may not call a tool; None where it may. A tool that asks for no scope is nobody's."""
+        if scope is not None and self.caller.allows(scope):
             return None
         return ScopeMissing(
-            f"This token does not allow {tool}.", field="scope", got=sorted(self.caller.scopes), allowed=str(scope),
-            hint=f"Ask for a token with the scope {scope}.",
+            f"This token does not allow {tool}.", field="scope", got=sorted(self.caller.scopes),
+            allowed=None if scope is None else str(scope),
+            hint=f"Ask for a token with the scope {scope}." if scope else "",
         )  # fmt: skip
 
     def write(

@@ -8,6 +8,7 @@ AlphaloomError
 ├── UnknownJob      this caller has no job of that name
 ├── NothingShown    all that there is bears labels that the caller's token does not
 ├── TooMuch         the answer would be larger than a client can take
+├── JobEnded        long work was ended before its end, as the servers end
 ├── TooManyJobs     so many of this caller's jobs are under way already
 ├── UnknownResource nothing of this server has that address
 ├── UnknownText     no text of that id can be had by this caller
@@ -68,6 +69,12 @@ class TooMuch(AlphaloomError):
     """The answer would be larger than a client can take."""
 
     code: ClassVar[str] = "too_much"
+
+
+class JobEnded(AlphaloomError):
+    """Long work was ended before its end, as the servers end."""
+
+    code: ClassVar[str] = "ended"
 
 
 class TooManyJobs(AlphaloomError):

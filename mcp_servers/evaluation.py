@@ -9,12 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..evidence import Claim, Evaluator, Proposal, drafting, recall_facts, stress_on_search
 from ..evidence.evaluator import MOST_MEMBERS
+from ..factors import Expression
 from ..factors.words import visible
 from ..ledger import canonical_json
 from .access import Scope
-from .answers import tool
+from .answers import awaited, tool
 from .arguments import READ_ONLY, SPENDS, WRITES, FactorId, Key, Text, Words
-from .errors import BadArguments
+from .errors import BadArguments, UnknownFactor
 from .served import Served
 from .server import ToolServer
 
@@ -161,32 +162,42 @@ def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
 def _add_jobs(server: ToolServer, served: Served) -> None:
     evaluator = served.evaluator
 
+    def scored(name: str) -> Expression:
+        """Return a factor that this run scored: within its fields, at the price of an evaluation, and on record."""
+        row = evaluator.rows.get(name)
+        if row is None:
+            raise UnknownFactor(
+                "This run scored no factor with this id.", field="id", got=name,
+                hint="score_factor first; its answer carries the id.",
+            )  # fmt: skip
+        return evaluator.read(row.text)
+
     @server.tool(annotations=READ_ONLY)
     @tool
-    def stress_factor(text: Text) -> dict[str, Any]:
-        """Begin a job: where the formula breaks, in crises, planted regimes, bad data and late fills on the search window."""
-        expression = evaluator.read(text)
+    def stress_factor(id: FactorId) -> dict[str, Any]:
+        """Begin a job: where a scored factor breaks, in crises, planted regimes, bad data and late fills, on search days."""
+        expression = scored(id)
         return served.jobs.begin(
-            "stress", {"id": expression.id}, lambda advance: stress_on_search(evaluator, [expression], after=advance)
+            "stress", {"id": id}, lambda advance: stress_on_search(evaluator, [expression], after=advance)
         )
 
     @server.tool(annotations=READ_ONLY)
     @tool
-    def measure_decay(text: Text) -> dict[str, Any]:
-        """Begin a job: RankIC by horizon from 1 to 20 days, by year and by regime, on the search window."""
-        expression = evaluator.read(text)
-        return served.jobs.begin("decay", {"id": expression.id}, lambda _: _decay(evaluator, text))
+    def measure_decay(id: FactorId) -> dict[str, Any]:
+        """Begin a job: a scored factor's RankIC by horizon from 1 to 20 days, by year and by regime, on search days."""
+        expression = scored(id)
+        return served.jobs.begin("decay", {"id": id}, lambda _: _decay(evaluator, expression.text))
 
     @server.tool(annotations=READ_ONLY)
-    @tool
-    def get_job(
+    @awaited
+    async def get_job(
         job: Annotated[
             str, Field(pattern=r"^j[0-9a-f]{16}$", description="what stress_factor or measure_decay answered with")
         ],
         wait_s: Annotated[float, Field(ge=0, le=MOST_WAIT_S, description="seconds to wait for its end")] = 0.0,
     ) -> dict[str, Any]:
         """Return whether a job waits, runs (and how many steps are done), is done or failed, and its result."""
-        return served.jobs.get(job, wait_s)
+        return await served.jobs.awaited(job, wait_s)
 
 
 def _decay(evaluator: Evaluator, text: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import hmac
 import json
 import os
 import secrets
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -35,6 +36,8 @@ OF_A_COLUMN = 48
 """Bytes at most that a part spends on a column beside its values and what the end of the file says of it."""
 OPENED = 4
 """Tables that are kept in memory after a part of them was asked for: the others are asked for next."""
+CALLER_BYTES = 256 << 20
+"""Of the panels that one caller may hold at a time; the oldest make room."""
 PREVIEW = 8
 KEY_BYTES, SWEEP_S = 32, 60.0
 
@@ -102,6 +105,7 @@ class Handles:
         self.folder = folder
         self.clock = clock
         self._swept = float("-inf")
+        self._given: dict[str, OrderedDict[str, tuple[str, int]]] = {}
 
     @cached_property
     def _key(self) -> bytes:
@@ -120,9 +124,21 @@ class Handles:
         told = {"content": content, "expires": expires.timestamp(), "parts": [list(part) for part in parts]}
         with turn(self.folder / "lock"):
             self._drop_expired()
+            self._make_room(caller, handle, content, len(whole))
             _write(self.folder / f"{content}.parquet", whole)
             _write(self.folder / f"{handle}.json", json.dumps(told).encode())
         return handed
+
+    def _make_room(self, caller: str, handle: str, content: str, size: int) -> None:
+        """Take back a caller's oldest panels where it holds too much with this one: disks are not filled by asking."""
+        own = self._given.setdefault(caller, OrderedDict())
+        own.pop(handle, None)
+        own[handle] = (content, size)
+        while len(own) > 1 and sum(bytes_ for _, bytes_ in own.values()) > CALLER_BYTES:
+            dropped, (old, _) = own.popitem(last=False)
+            (self.folder / f"{dropped}.json").unlink(missing_ok=True)
+            if not any(old == each for kept in self._given.values() for each, _ in kept.values()):
+                (self.folder / f"{old}.parquet").unlink(missing_ok=True)
 
     def fetch(self, handle: str, part: int, caller: str, as_of: str) -> bytes:
         """Return one part as a Parquet file.

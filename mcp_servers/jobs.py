@@ -7,12 +7,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
+
+import anyio
 
 from ..ledger import AlphaloomError, digest
 from .answers import refusal_of
-from .errors import TooManyJobs, UnknownJob
+from .errors import JobEnded, TooManyJobs, UnknownJob
 
 __all__ = ["Jobs"]
 
@@ -22,6 +24,9 @@ WAITING = 8
 """Jobs of one caller that may wait or run; a further one is refused."""
 KEPT = 64
 """Ended jobs of which the answer is kept, the newest."""
+WAITS, RUNS = "waiting", "running"
+LOOK_S = 0.05
+"""How often a call that waits looks at its job."""
 Advance = Callable[[int], None]
 """Told how many steps of the work are done."""
 LOG = logging.getLogger(__name__)
@@ -35,10 +40,13 @@ class Job:
     what: str
     future: Future[Any] = field(default_factory=Future)
     steps: int = 0
+    closing: Event = field(default_factory=Event)
 
     def advance(self, steps: int) -> None:
-        """Note how many steps of the work are done."""
+        """Note how many steps of the work are done; end it there when no more is wanted."""
         self.steps = steps
+        if self.closing.is_set():
+            raise JobEnded("The servers end.", field="job", got=self.id)
 
     @property
     def failed(self) -> bool:
@@ -49,7 +57,7 @@ class Job:
         """Return how it stands, with what came of it."""
         told: dict[str, Any] = {"job": self.id, "what": self.what}
         if not self.future.done():
-            return told | {"status": "running" if self.future.running() else "waiting", "steps_done": self.steps}
+            return told | {"status": RUNS if self.future.running() else WAITS, "steps_done": self.steps}
         if self.future.cancelled():
             return told | {"status": "cancelled"}
         if (error := self.future.exception()) is None:
@@ -66,7 +74,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
-        self._turn = Lock()
+        self._turn, self._closing = Lock(), Event()
         self._threads: ThreadPoolExecutor | None = None
 
     def begin(
@@ -89,7 +97,7 @@ class Jobs:
                         hint="Wait until get_job says that one is done.",
                     )  # fmt: skip
                 self._threads = self._threads or ThreadPoolExecutor(AT_ONCE, thread_name_prefix="jobs")
-                job = Job(name, kind)
+                job = Job(name, kind, closing=self._closing)
                 job.future = self._threads.submit(work, job.advance)
                 self._jobs[name] = job
                 self._forget()
@@ -114,8 +122,18 @@ class Jobs:
         wait([job.future], timeout=wait_s)
         return job.record()
 
+    async def awaited(self, name: str, wait_s: float) -> dict[str, Any]:
+        """Return what `get` does, waiting without a thread."""
+        told = self.get(name)
+        with anyio.move_on_after(wait_s):
+            while told["status"] in (WAITS, RUNS):
+                await anyio.sleep(LOOK_S)
+                told = self.get(name)
+        return told
+
     def close(self) -> None:
-        """Take no more work; what runs is let run to its end."""
+        """Take no more work; what waits is cancelled, and what runs ends at its next step."""
+        self._closing.set()
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
 

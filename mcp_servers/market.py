@@ -124,7 +124,7 @@ def _add_history(server: ToolServer, served: Served, shown: Shown) -> None:
         days = pa.array(shown.panel.dates[first:stop].astype("datetime64[D]"))
         symbols_of = [shown.panel.symbols[place] for place in columns]
         table = pa.table([days, *_columns(values)], names=["date", *symbols_of])
-        handed = served.handles.hand(table, served.entry.caller.id, str(served.entry.as_of))
+        handed = served.handles.hand(table, *_bearer(served))
         look = _preview(shown, name, max(stop - 3, first), stop, columns[:5])
         told = {**look, **handed.record(), "first_day": shown.days[first], "last_day": shown.days[stop - 1]}
         return answer(told, links=_links(handed, name))
@@ -133,7 +133,7 @@ def _add_history(server: ToolServer, served: Served, shown: Shown) -> None:
     def panel_part(handle: str, part: str) -> bytes:
         """Return one part of a panel that get_history handed over."""
         number = int(part) if part.isdecimal() and len(part) < 7 else -1
-        return served.handles.fetch(handle, number, served.entry.caller.id, str(served.entry.as_of))
+        return served.handles.fetch(handle, number, *_bearer(served))
 
 
 def _add_resources(server: ToolServer, served: Served, shown: Shown) -> None:
@@ -153,6 +153,13 @@ def _columns(values: NDArray[np.float64]) -> list[pa.Array]:
     days, names = values.shape
     flat = pa.array(np.ascontiguousarray(values.T).ravel())
     return [flat.slice(at * days, days) for at in range(names)]
+
+
+def _bearer(served: Served) -> tuple[str, str]:
+    """Return to whom a panel is handed: a caller and what it may read, and its last day."""
+    caller = served.entry.caller
+    fields = None if caller.fields is None else sorted(caller.fields)
+    return json.dumps([caller.id, fields, sorted(caller.labels)]), str(served.entry.as_of)
 
 
 def _links(handed: Handed, name: str) -> list[ResourceLink]:

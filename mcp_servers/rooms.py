@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from threading import Lock
 from types import TracebackType
@@ -20,6 +20,7 @@ from ..ledger import Ledger, Run, digest
 from ..market import Panel
 from ..market.actions import Actions
 from ..market.known import known_on, without
+from ..market.labels import ALL, marked
 from ..market.news import Shelf
 from ..sandbox import Runner
 from .access import Caller
@@ -84,13 +85,17 @@ class Ground:
 
     def withheld(self, caller: Caller) -> frozenset[str]:
         """Return the fields and groups that a caller may not see."""
-        marked = {name for name, labels in self.labels.items() if not caller.labels.issuperset(labels)}
-        if "*" in marked:
+        found = marked(self.panel, self.labels, caller.labels)
+        if ALL in found:
             raise NothingShown(
                 "This data may not be shown to you.", field="scope", got=sorted(caller.scopes),
-                allowed=sorted(f"data:{label}" for label in self.labels["*"]), hint="Ask for a token with these scopes.",
+                allowed=sorted(f"data:{label}" for label in self.labels[ALL]), hint="Ask for a token with these scopes.",
             )  # fmt: skip
-        return frozenset(marked)
+        return found
+
+
+Standing = tuple[str, frozenset[str] | None, frozenset[str], date | None]
+"""Who a caller is, and what it may see: fields, labels, last day."""
 
 
 class Rooms:
@@ -107,7 +112,7 @@ class Rooms:
     def __init__(self, ground: Ground, ceiling: date | None = None) -> None:
         self.ground, self.ceiling = ground, ceiling
         self._benches: dict[tuple[date | None, frozenset[str]], Bench] = {}
-        self._served: dict[Caller, Served] = {}
+        self._served: dict[Standing, Served] = {}
         self._handles = Handles(ground.ledger.workspace / PANELS, ground.clock)
         self._runs = ExitStack()
         self._turn = Lock()
@@ -128,7 +133,7 @@ class Rooms:
         return min(days, default=None)
 
     def served(self, caller: Caller) -> Served:
-        """Return what a caller's servers stand on; the same as long as it is the same caller.
+        """Return what a caller's servers stand on: the same run for all tokens of one caller that let it see the same.
 
         Raises
         ------
@@ -137,10 +142,12 @@ class Rooms:
         EvidenceError
             What was known is too little to fix windows on, or it may read fields that are not there.
         """
+        day = self.last_day(caller)
+        standing = (caller.id, caller.fields, caller.labels, day)
         with self._turn:
-            if caller not in self._served:
-                self._served[caller] = self._opened(caller)
-            return self._served[caller]
+            if standing not in self._served:
+                self._served[standing] = self._opened(caller)
+            return replace(self._served[standing], entry=Entry(caller, self.ground.record, day))
 
     def _opened(self, caller: Caller) -> Served:
         ground, day = self.ground, self.last_day(caller)
@@ -154,7 +161,7 @@ class Rooms:
         bench = self._bench(day, ground.withheld(caller))
         panel, now = bench.scorer.panel, ground.clock()
         slug = "-".join(re.findall(r"[A-Za-z0-9]+", caller.id))[:40].lower() or "caller"
-        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), caller.id])[:4]}"
+        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), caller.id, *self._seen(caller)])[:4]}"
         evaluator = bench.evaluator(name, ground.budget, mandate=_mandate(ground.mandate, caller))
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
         config |= {CALLER: caller.id}
@@ -168,6 +175,11 @@ class Rooms:
         self._runs.callback(ground.ledger.finish_run, name, "done")
         self._runs.enter_context(ground.ledger.lock(name))
         return evaluator
+
+    def _seen(self, caller: Caller) -> list[str]:
+        """Return what a caller may see, spelled: runs of one caller on different data are begun at one moment too."""
+        fields = ["all"] if caller.fields is None else sorted(caller.fields)
+        return [str(self.last_day(caller)), *sorted(caller.labels), "fields", *fields]
 
     def _held(self, day: date | None, hidden: frozenset[str]) -> list[str]:
         """Return the factors of the library that no later day judged, and in whose text no hidden field stands."""
@@ -188,7 +200,9 @@ class Rooms:
             whole = without(ground.panel, withheld)
             panel = whole if day is None else known_on(whole, day, ground.actions, ground.volumes)
             dataset = ground.dataset if day is None else f"{ground.dataset} as of {day}"
-            self._benches[key] = Bench.set_up(panel, ground.ledger, ground.settings, dataset, runner=ground.runner)
+            self._benches[key] = Bench.set_up(
+                panel, ground.ledger, ground.settings, dataset, apart=day is not None, runner=ground.runner
+            )
         return self._benches[key]
 
 
@@ -197,4 +211,9 @@ def _mandate(mandate: Mandate, caller: Caller) -> Mandate:
     if caller.fields is None:
         return mandate
     fields = caller.fields & {*mandate.fields} if mandate.fields else caller.fields
+    if not fields:  # a mandate without fields would allow them all
+        raise NothingShown(
+            "No field that this token may read is used here.", field="fields", got=sorted(caller.fields),
+            allowed=sorted(mandate.fields), hint="Ask for a token with other fields.",
+        )  # fmt: skip
     return Mandate(tuple(sorted(fields)), mandate.avoid, mandate.seeds)

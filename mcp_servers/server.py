@@ -36,7 +36,7 @@ from pydantic import AnyUrl, ValidationError
 from ..ledger import AlphaloomError, LedgerError
 from .answers import answer, refusal_of
 from .entry import Entry
-from .errors import BadArguments, ToolFailed, UnknownResource, UnknownTool
+from .errors import BadArguments, ScopeMissing, ToolFailed, UnknownResource, UnknownTool
 
 LONGEST = 100
 T = TypeVar("T")
@@ -91,9 +91,16 @@ class ToolServer(MCPServer):
             argument: CompletionArgument,
             more: CompletionContext | None,
         ) -> Completion:
-            if self.entry.caller.allows(self._reading):
-                return await complete(ref, argument, more)
-            return Completion(values=[], total=0, has_more=False)
+            began, found = self.entry.seconds(), Completion(values=[], total=0, has_more=False)
+            code = "" if self.entry.caller.allows(self._reading) else ScopeMissing.code
+            if not code:
+                found = await complete(ref, argument, more)
+            asked = {"name": argument.name, "value": argument.value}
+            try:
+                self.entry.note(self.name, "completion/complete", asked, found.model_dump_json().encode(), began, code)
+            except LedgerError as error:
+                raise MCPError(code=INVALID_PARAMS, message=str(refusal_of(error)["message"])) from None
+            return found
 
         self.completes = allowed
         self.completion()(allowed)  # type: ignore[no-untyped-call]

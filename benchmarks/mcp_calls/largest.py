@@ -55,7 +55,7 @@ async def largest(clients: dict[str, Any]) -> list[str]:
         server, _, tool = name.partition(".")
         sizes[name] = _weight(await clients[server].call_tool(tool, arguments))
     for tool in JOBS:
-        begun = (await clients["evaluation"].call_tool(tool, {"text": FORMULA.format(20)})).structured_content
+        begun = (await clients["evaluation"].call_tool(tool, known)).structured_content
         answer = await _ended(clients["evaluation"], begun["job"])
         sizes[f"evaluation.get_job of {tool}"] = _weight(answer)
     order = sorted(sizes, key=lambda name: -sizes[name][0])

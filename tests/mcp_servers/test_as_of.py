@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +83,9 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
                 except ToolError as refused:
                     answer = refused.record()
                 answers.append(json.dumps([name, answer], sort_keys=True))
+            first = min(rooms.served(caller).evaluator.rows.lines)
             for kind in ("measure_decay", "stress_factor"):
-                job = (await sessions["evaluation"].call(kind, {"text": FORMULAS[0]}))["job"]
+                job = (await sessions["evaluation"].call(kind, {"id": first}))["job"]
                 while (state := await sessions["evaluation"].call("get_job", {"job": job, "wait_s": 20}))[
                     "status"
                 ] != "done":
@@ -200,3 +201,55 @@ def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
         one = Rooms(replace(ground, labels={"close": ["confidential"]}))
         with one, pytest.raises(MarketError, match="Label all of it"):
             one.served(Caller("eve"))
+
+
+def test_fields_that_meet_nowhere_are_none_and_not_all(tmp_path: Path) -> None:
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        mandate = Mandate(("close", "returns"))
+        panel = VENDOR.sold(420, ACTIONS)
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), mandate, clock, unrecorded)
+        with Rooms(ground) as rooms:
+            for fields in (frozenset({"volume"}), frozenset[str]()):
+                with pytest.raises(NothingShown, match="No field"):
+                    rooms.served(Caller("ann", EVERYTHING, fields))
+
+
+def test_windows_of_who_knows_more_tell_nothing_and_nothing_is_fixed_by_who_knows_less(tmp_path: Path) -> None:
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def searched(folder: str, *callers: Caller) -> list[Any]:
+        with Ledger.open(tmp_path / folder, clock=clock) as ledger:
+            panel = VENDOR.sold(420, ACTIONS)
+            ground = Ground(
+                panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted"
+            )
+            with Rooms(ground) as rooms:
+                return [rooms.served(caller).evaluator.windows.search.record() for caller in callers]
+
+    ann = Caller("ann", EVERYTHING, as_of=VENDOR.raw.dates[330].astype(object))
+    bob = Caller("bob", EVERYTHING)
+    alone = [searched("ann", ann)[0], searched("bob", bob)[0]]
+    assert searched("bob first", bob, ann) == [alone[1], alone[0]]
+    assert searched("ann first", ann, bob) == alone
+
+
+def test_tokens_of_one_caller_that_see_the_same_share_one_run_and_its_budget(tmp_path: Path) -> None:
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        panel = VENDOR.sold(420, ACTIONS)
+        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded)
+        with Rooms(ground) as rooms:
+            hours = [clock() + timedelta(hours=hour) for hour in range(3)]
+            tokens = [Caller("ann", EVERYTHING, expires=hour) for hour in hours] + [
+                Caller("ann", frozenset({"data:read"}))
+            ]
+            told = [rooms.served(token) for token in tokens]
+            assert len({each.evaluator.run for each in told}) == 1
+            assert [each.entry.caller for each in told] == tokens, "each may do what it may"
+            assert rooms.served(Caller("ann", EVERYTHING, frozenset({"close"}))).evaluator.run != told[0].evaluator.run

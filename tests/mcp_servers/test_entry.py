@@ -16,6 +16,7 @@ from alphaloom.mcp_servers.errors import ToolError
 from alphaloom.mcp_servers.server import ToolServer
 from alphaloom.mcp_servers.session import Session
 
+OPEN = "open_it"
 SCOPES = {"read_it": Scope.DATA_READ, "score_it": Scope.EVAL_RUN, "break_it": Scope.DATA_READ}
 
 
@@ -33,6 +34,12 @@ def served(record: Any, *scopes: str) -> ToolServer:
     @tool
     def score_it() -> dict[str, Any]:
         """Score."""
+        return {}
+
+    @server.tool()
+    @tool
+    def open_it() -> dict[str, Any]:
+        """Ask for no scope, by a slip."""
         return {}
 
     @server.tool()
@@ -88,3 +95,9 @@ def test_what_cannot_be_written_down_is_not_answered() -> None:
 
     refused = asked(served(full, Scope.DATA_READ), "read_it")
     assert refused["code"] == CallsUnwritable.code
+
+
+def test_a_tool_that_asks_for_no_scope_is_nobodys() -> None:
+    server = served([].append, *SCOPES.values())
+    assert OPEN not in [each.name for each in asyncio.run(server.list_tools())]
+    assert asked(server, OPEN)["code"] == "forbidden"

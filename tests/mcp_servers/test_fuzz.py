@@ -68,8 +68,8 @@ ARGUMENTS = {
     "evaluation.submit_to_gate": ("ids", "key", "as_set"),
     "evaluation.get_budget": (),
     "evaluation.list_formulas": ("which", "limit"),
-    "evaluation.stress_factor": ("text",),
-    "evaluation.measure_decay": ("text",),
+    "evaluation.stress_factor": ("id",),
+    "evaluation.measure_decay": ("id",),
     "evaluation.get_job": ("job", "wait_s"),
 }
 SOUND: dict[str, st.SearchStrategy[Any]] = {

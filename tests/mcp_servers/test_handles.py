@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from alphaloom.mcp_servers import handles as panels
 from alphaloom.mcp_servers.errors import UnknownHandle
 from alphaloom.mcp_servers.handles import LIFE, PART_BYTES, Handles
 
@@ -116,3 +118,21 @@ def test_another_server_on_the_folder_opens_it_and_one_with_another_key_does_not
     other = Handles(tmp_path / "other", clock)
     assert other.hand(SMALL, "ann", "").handle != handed.handle
     assert (handles.folder / "key").stat().st_mode & 0o077 == 0
+
+
+def test_what_one_caller_holds_is_limited_and_its_oldest_makes_room(
+    handles: Handles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = [pa.table({"n": np.random.default_rng(at).normal(size=2_000)}) for at in range(6)]
+    size = handles.hand(tables[0], "bob", "x").size_bytes
+    monkeypatch.setattr(panels, "CALLER_BYTES", 3 * size)
+    own = [handles.hand(table, "ann", "x").handle for table in tables]
+    held = []
+    for handle in own:
+        with suppress(UnknownHandle):
+            handles.fetch(handle, 0, "ann", "x")
+            held.append(handle)
+    assert held == own[-len(held) :]
+    assert 2 <= len(held) <= 3
+    assert handles.fetch(handles.hand(tables[0], "bob", "x").handle, 0, "bob", "x"), "somebody else's stays"
+    assert len(list(handles.folder.glob("*.parquet"))) == len(held) + 1

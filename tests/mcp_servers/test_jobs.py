@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
+from alphaloom.evidence import Evaluator
 from alphaloom.ledger import AlphaloomError
-from alphaloom.mcp_servers.errors import TooManyJobs, UnknownJob
+from alphaloom.mcp_servers.errors import ToolError, TooManyJobs, UnknownJob
 from alphaloom.mcp_servers.jobs import AT_ONCE, KEPT, WAITING, Advance, Jobs
 
 Call = Callable[..., dict[str, Any]]
@@ -89,7 +93,52 @@ def test_only_the_newest_answers_are_kept() -> None:
     jobs.close()
 
 
-def test_decay_and_stress_are_told_of_the_search_window(call: Call) -> None:
-    begun = call("evaluation.measure_decay", text="rank(ts_std(returns, 20))")
-    assert begun["status"] in {"waiting", "running", "done"}
-    assert call("evaluation.measure_decay", text="rank(ts_std(returns,  20))")["job"] == begun["job"]
+def test_only_what_was_scored_is_looked_at_for_long(call: Call, evaluator: Evaluator) -> None:
+    text = "rank(ts_std(returns, 20))"
+    with pytest.raises(ToolError, match="scored no factor"):
+        call("evaluation.measure_decay", id=evaluator.read(text).id)
+    said = {
+        "id": "h1",
+        "mechanism": "m",
+        "statement": "s",
+        "direction": 1,
+        "horizon_days": 5,
+        "fields": ["volume", "open"],
+    }
+    id = call("evaluation.score_factor", text="rank(ts_skew(volume, 30)) * rank(open)", hypothesis=said, key="k")["id"]
+    assert call("evaluation.measure_decay", id=id)["status"] in {"waiting", "running", "done"}
+
+
+def test_a_call_that_waits_for_a_job_holds_no_thread() -> None:
+    jobs, gate = Jobs(), threading.Event()
+    job = jobs.begin("wait", {}, lambda _: {"came": gate.wait(10)})["job"]
+
+    async def ask() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+
+        async def wait() -> None:
+            found.append(await jobs.awaited(job, 5.0))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(60):  # more than there are threads
+                tasks.start_soon(wait)
+            await anyio.to_thread.run_sync(gate.set)
+        return found
+
+    assert {told["status"] for told in anyio.run(ask)} == {"done"}
+    jobs.close()
+
+
+def test_work_under_way_ends_at_its_next_step_when_the_servers_end() -> None:
+    jobs, began = Jobs(), threading.Event()
+
+    def endless(advance: Advance) -> dict[str, Any]:
+        for step in itertools.count():
+            advance(step)
+            began.set()
+        return {}
+
+    job = jobs.begin("endless", {}, endless)["job"]
+    assert began.wait(10)
+    jobs.close()
+    assert jobs.get(job)["error"]["code"] == "ended"

@@ -33,7 +33,7 @@ export async function questionToVerdict(call) {
     id: "h1", mechanism: "range", statement: QUESTION, direction: 1, horizon_days: 5, fields: ["high", "low"],
   };
   const scored = await sound("evaluation", "score_factor", { text, hypothesis, key: "scored" });
-  let job = await sound("evaluation", "stress_factor", { text });
+  let job = await sound("evaluation", "stress_factor", { id: scored.id });
   while (job.status === "waiting" || job.status === "running")
     job = await sound("evaluation", "get_job", { job: job.job, wait_s: 20 });
   const gate = await sound("evaluation", "submit_to_gate", { ids: [scored.id], key: "submitted" });

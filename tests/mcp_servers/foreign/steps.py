@@ -60,7 +60,7 @@ async def question_to_verdict(call: Call) -> dict[str, Any]:
         "fields": ["high", "low"],
     }  # fmt: skip
     scored = await sound("evaluation", "score_factor", text=text, hypothesis=hypothesis, key="scored")
-    job = await sound("evaluation", "stress_factor", text=text)
+    job = await sound("evaluation", "stress_factor", id=scored["id"])
     while job["status"] in ("waiting", "running"):
         job = await sound("evaluation", "get_job", job=job["job"], wait_s=20)
     gate = await sound("evaluation", "submit_to_gate", ids=[scored["id"]], key="submitted")
