@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..market import Nulling, Panel, PanelSource, SyntheticConfig, load_panel, nulled, read_panel
 from ..market.actions import Actions, read_actions
@@ -26,7 +26,7 @@ class MarketSettings(BaseModel):
     sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
     as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
     actions: Path | None = Field(default=None, description="splits and dividends: date, symbol, dividend, split")
-    volumes: Literal["", "quoted", "adjusted"] = Field(default="", description="the panel's; empty: as splits show")
+    volumes: Literal["", "quoted", "adjusted"] = Field(default="", description="the panel's; needed with actions")
     labels: dict[str, tuple[Label, ...]] = Field(
         default={}, description="who may see a field, e.g. {cap: [confidential]}"
     )
@@ -34,6 +34,15 @@ class MarketSettings(BaseModel):
     nulled: Nulling | None = Field(default=None, description="make the panel null by the seed: nothing may be found")
     synthetic: SyntheticConfig = SyntheticConfig()
     plants: PlantSettings = PlantSettings()
+
+    @model_validator(mode="after")
+    def _volumes_are_declared(self) -> MarketSettings:
+        if self.actions is not None and not self.volumes:
+            raise ValueError(
+                "volumes: with actions say what the panel's volumes are, quoted (as traded that day) or adjusted (in shares "
+                "of its last day)"
+            )
+        return self
 
     def beside(self, folder: Path) -> MarketSettings:
         """Return the settings with paths that start from a folder made absolute."""

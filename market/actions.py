@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cells import read_days, read_numbers, read_words
-from .errors import Finding
+from .errors import Finding, MarketError
 from .findings import Audit
 from .table import Table, missing_columns, read_table
 
@@ -54,6 +54,11 @@ class Actions:
             ``N``; actions of other names are passed over.
         quoted : NDArray[np.float64]
             ``[T, N]``: closes as quoted, NaN where there is none. A dividend without a close before it changes nothing.
+
+        Raises
+        ------
+        MarketError
+            A dividend is at least the close before it, which leaves no price above 0.
         """
         prices, volumes = np.ones((2, len(dates), len(symbols)))
         column = {symbol: place for place, symbol in enumerate(symbols)}
@@ -62,10 +67,22 @@ class Actions:
             place, row = column.get(self.symbols[at]), int(rows[at])
             if place is None or row >= len(dates):
                 continue
-            paid = self.dividends[at] / _before(quoted[:row, place]) if self.dividends[at] else 0.0
+            paid = self._paid(int(at), quoted[:row, place])
             prices[:row, place] *= (1.0 - paid) / self.splits[at]
             volumes[:row, place] *= self.splits[at]
         return prices, volumes
+
+    def _paid(self, at: int, closes: Frame) -> float:
+        """Return a dividend as a share of the last of the closes before it."""
+        paid = float(self.dividends[at])
+        before = _before(closes) if paid else float("inf")
+        if paid >= before:
+            raise MarketError(
+                f"{self.symbols[at]} on {self.days[at]}: a dividend of {paid:g} after a close of {before:g} leaves no price",
+                field="market.actions", got=paid, allowed=f"less than {before:g}",
+                hint="Give dividends for a share as it was the day before, in the currency of the quotes.",
+            )  # fmt: skip
+        return paid / before
 
 
 def read_actions(path: Path) -> Actions:

@@ -9,14 +9,13 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from .actions import Actions
-from .adjusted import adjusted_fields
+from .actions import Actions, Frame
+from .adjusted import adjusted_fields, bears
 from .derive import DERIVATIONS, derived
 from .errors import MarketError
 from .panel import PRICE_FIELDS, UNKNOWN_GROUP, Panel, simple_returns
 from .traps import examine
-from .traps.levels import adjusted_volume, maybe_adjusted
-from .traps.moves import Moves
+from .traps.levels import maybe_adjusted
 
 __all__ = ["NOT_POINT_IN_TIME", "known_on", "without"]
 
@@ -26,12 +25,15 @@ DIGITS = 10
 NOT_POINT_IN_TIME = "adjustment: not point in time"
 """The note of prices that only the file's own adjustment could be taken back from, as far as it can be."""
 QUOTED_AMOUNT = "close_raw*volume"
+VOLUMES = ("quoted", "adjusted")
 
 
 def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: str = "") -> Panel:
     """Return what was known of a panel at the close of a day.
 
-    Prices that were adjusted backwards are adjusted anew, from `close_raw` and the actions until that day. Without either
+    Prices that were adjusted backwards are adjusted anew, from `close_raw` and the actions until that day. Of the file's own
+    vwap and amount, rows until that day show whether they bear the adjustment; where these cannot tell, the field is left
+    out, and a note says so: later rows could tell, and would show through. Without `close_raw` or actions
     each name is scaled so that its last close is the quoted one, or 100, which hides later events as far as the file's own
     factors are right, and the panel bears the note `NOT_POINT_IN_TIME`.
 
@@ -44,7 +46,8 @@ def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: s
     actions : Actions, optional
         Splits and dividends. Later ones are used to take volumes back that were adjusted for them, and for nothing else.
     volumes : {"", "quoted", "adjusted"}
-        Whether the panel's volumes are as traded or in shares of its last day; empty: as the splits show.
+        Whether the panel's volumes are as traded or in shares of its last day. Needed with actions: what splits show of it
+        hangs on how many there were, and so on later ones.
 
     Returns
     -------
@@ -54,8 +57,9 @@ def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: s
     Raises
     ------
     MarketError
-        The panel begins later.
+        The panel begins later, or there are actions and nobody says what the volumes are.
     """
+    _check_volumes(actions, volumes)
     stop = int(np.searchsorted(panel.dates, np.datetime64(day, "D"), side="right"))
     if stop == 0:
         raise MarketError(
@@ -68,9 +72,11 @@ def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: s
     if (
         panel.back_adjusted or "close_raw" in panel.fields
     ):  # whether anything happened until that day tells of later ones
-        later = actions is not None and (volumes or _volumes_of(panel)) == "adjusted"
-        traded = _as_traded(part, actions, part.dates[-1]) if later and actions else part
-        part = _adjusted_anew(traded, rules, actions, np.datetime64(day, "D"))
+        later = np.ones(part.names)
+        if actions is not None and volumes == "adjusted":
+            later = _splits_between(part, actions, panel.dates[-1])
+        fields = dict(part.fields) | {"volume": _rounded(part.fields["volume"] / later)}
+        part = _adjusted_anew(replace(part, fields=fields), rules, actions, volumes, later, np.datetime64(day, "D"))
         part = replace(part, back_adjusted=maybe_adjusted(part))
     return replace(part, notes=(*part.notes, *map(str, examine(part))))
 
@@ -97,6 +103,14 @@ def without(panel: Panel, names: Collection[str]) -> Panel:
         group_labels={name: labels for name, labels in panel.group_labels.items() if name not in names},
         notes=tuple(note for note in panel.notes if not any(name in note for name in names)),
     )
+
+
+def _check_volumes(actions: Actions | None, volumes: str) -> None:
+    if volumes not in VOLUMES and (volumes or actions is not None):
+        raise MarketError(
+            "with splits and dividends it must be said what the volumes are", field="market.volumes", got=volumes,
+            allowed=VOLUMES, hint="quoted: as traded that day; adjusted: in shares of the panel's last day.",
+        )  # fmt: skip
 
 
 def _present(panel: Panel) -> Panel:
@@ -129,37 +143,70 @@ def _rules(panel: Panel) -> Mapping[str, str]:
     return {name: rule for name, rule in plain.items() if (name, rule) in DERIVATIONS and name != "prices"}
 
 
-def _adjusted_anew(panel: Panel, rules: Mapping[str, str], actions: Actions | None, day: np.datetime64) -> Panel:
-    fields: Fields = {name: values for name, values in panel.fields.items() if name not in rules and name != "returns"}
-    quoted, close = fields.get("close_raw"), fields["close"]
-    if quoted is not None and actions is not None:
-        note = f"prices: quoted ones, adjusted for splits and dividends until {day}"
-        factor, _ = actions.factors(panel.dates, panel.symbols, quoted)
-        scale = quoted * factor / close
+def _adjusted_anew(
+    panel: Panel, rules: Mapping[str, str], actions: Actions | None, volumes: str, later: Frame, day: np.datetime64
+) -> Panel:
+    plain = {name: values for name, values in panel.fields.items() if name not in rules and name != "returns"}
+    if actions is None or "close_raw" not in plain:
+        fields, said = _scaled(panel, plain), [NOT_POINT_IN_TIME]
     else:
-        note = NOT_POINT_IN_TIME
-        base = np.full(panel.names, 100.0) if quoted is None else last_known(quoted)
-        scale = np.broadcast_to(base / last_known(close), close.shape)
-    carrying = {name for name in adjusted_fields(panel) if name in fields}
-    fields |= {name: _rounded(fields[name] * scale) for name in {*PRICE_FIELDS, *carrying}}
+        prices, splits = actions.factors(panel.dates, panel.symbols, plain["close_raw"])
+        splits = splits if volumes == "adjusted" else np.ones_like(splits)
+        fields, said = _from_quotes(plain, prices, splits, later)
+        said = [f"prices: quoted ones, adjusted for splits and dividends until {day}", *said]
     fields, stamps = derived(fields, rules)
     fields["returns"] = simple_returns(fields["close"])
-    return replace(panel, fields=fields, notes=(*stamps, note))
+    return replace(panel, fields=fields, notes=(*stamps, *said))
 
 
-def _volumes_of(panel: Panel) -> str:
-    return "adjusted" if adjusted_volume(Moves(panel)) is not None else "quoted"
+def _scaled(panel: Panel, plain: Fields) -> Fields:
+    """Return fields whose prices end at the quote, or at 100."""
+    quoted, close = plain.get("close_raw"), plain["close"]
+    scale = (np.full(panel.names, 100.0) if quoted is None else last_known(quoted)) / last_known(close)
+    carrying = {name for name in adjusted_fields(panel) if name in plain}
+    return plain | {name: _rounded(plain[name] * scale) for name in {*PRICE_FIELDS, *carrying}}
 
 
-def _as_traded(panel: Panel, actions: Actions, day: np.datetime64) -> Panel:
-    """Return the panel with volumes in shares of a day: those of its last day that splits after it made more are taken back."""
+def _from_quotes(plain: Fields, prices: Frame, splits: Frame, later: Frame) -> tuple[Fields, list[str]]:
+    """Return fields adjusted by what happened until the last row, and notes of those that had to be left out.
+
+    Each is first taken back to what was quoted and rounded there, where a number has few digits and cannot lie between two
+    roundings; the factors, which are the same whatever comes later, are multiplied in afterwards.
+
+    Parameters
+    ----------
+    plain
+        The panel's fields, the volume in shares of the last row if it is adjusted.
+    prices, splits
+        ``[T, N]``: what quoted prices, and volumes as traded, are multiplied by until the last row.
+    later
+        ``[N]``: what volumes were multiplied by after it.
+    """
+    quoted, close = plain["close_raw"], plain["close"]
+    fields = plain | {name: _rounded(plain[name] / close * quoted) * prices for name in PRICE_FIELDS}
+    fields["close"] = _rounded(quoted) * prices
+    traded = np.where(plain["volume"] > 0, plain["volume"], np.nan) / splits
+    whole = np.ones_like(prices)
+    said = []
+    for name, shares, then, after in (("vwap", whole, whole, whole), ("amount", traded, splits, later)):
+        if name not in plain:
+            continue
+        if (carrying := bears(plain[name] / shares, quoted, prices * then)) is None:
+            del fields[name]
+            said.append(f"{name}: left out, no split or dividend until then shows whether it is adjusted")
+        elif carrying:
+            fields[name] = _rounded(plain[name] / close * quoted / (then * after)) * (prices * then)
+    return fields, said
+
+
+def _splits_between(panel: Panel, actions: Actions, end: np.datetime64) -> Frame:
+    """Return how many shares ``[N]`` splits make of one after a panel's last row and until the day that its file ends on."""
     later = np.ones(panel.names)
     column = {symbol: place for place, symbol in enumerate(panel.symbols)}
-    for at in np.flatnonzero(actions.days > day):
+    for at in np.flatnonzero((actions.days > panel.dates[-1]) & (actions.days <= end)):
         if (place := column.get(actions.symbols[at])) is not None:
             later[place] *= actions.splits[at]
-    fields = dict(panel.fields) | {"volume": _rounded(panel.fields["volume"] / later)}
-    return replace(panel, fields=fields)
+    return later
 
 
 def last_known(values: NDArray[np.float64]) -> NDArray[np.float64]:

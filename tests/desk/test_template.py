@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from alphaloom.desk.starting import TEMPLATE
 
-EXAMPLES = {"panel", "sectors", "actions", "as_of", "name", "models"}  # shown with an example instead of their default
+EXAMPLES = {"panel", "sectors", "actions", "volumes", "as_of", "name", "models"}  # shown by example
 
 
 def leaves(settings: BaseModel) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alphaloom.factors import MarketSettings
 from alphaloom.market import MarketError
 from alphaloom.market.actions import read_actions
 from alphaloom.market.errors import PanelError
@@ -18,6 +19,7 @@ from .vendor import SPLITS, Draw, Vendor
 
 VENDOR = Vendor.of(120, 20, comes=70)
 RAW = VENDOR.raw
+VOLUMES = ("quoted", "adjusted")
 
 
 @given(
@@ -25,15 +27,62 @@ RAW = VENDOR.raw
         st.tuples(st.integers(1, 119), st.integers(0, 19), st.integers(0, 90), st.sampled_from(SPLITS)), max_size=8
     ),
     st.integers(30, 120),
+    st.sampled_from(VOLUMES),
+    st.sampled_from(("", *VOLUMES)),
 )
-def test_what_was_known_is_what_would_be_if_nothing_had_come_after(draws: list[Draw], stop: int) -> None:
+def test_what_was_known_is_what_would_be_if_nothing_had_come_after(
+    draws: list[Draw], stop: int, volume: str, own: str
+) -> None:
     found, day = VENDOR.actions([*draws, (110, 0, 30, 2.0)]), RAW.dates[stop - 1].astype(object)
-    of_all = known_on(VENDOR.sold(120, found), day, found, "adjusted")
-    of_then = known_on(VENDOR.sold(stop, VENDOR.until(found, stop)), day, VENDOR.until(found, stop), "adjusted")
+    then = VENDOR.until(found, stop)
+    of_all = known_on(VENDOR.sold(120, found, volume, own), day, found, volume)
+    of_then = known_on(VENDOR.sold(stop, then, volume, own), day, then, volume)
     assert of_all.digest == of_then.digest
     assert of_all.notes == of_then.notes
     assert of_all.back_adjusted == of_then.back_adjusted
     assert "new" not in of_all.group_labels["sector"] or stop > VENDOR.comes
+
+
+@pytest.mark.parametrize("later", [[], [(90, 5, 1, 1.0)], [(90, name, 0, 4.0) for name in range(12)]])
+@pytest.mark.parametrize("volume", VOLUMES)
+@pytest.mark.parametrize("own", VOLUMES)
+def test_a_vendors_own_vwap_and_amount_stay_what_they_are(own: str, volume: str, later: list[Draw]) -> None:
+    """Quoted ones to the bit or adjusted ones anew, whatever the size of what comes later; never a third thing."""
+    before: list[Draw] = [(40, name, 90, 2.0) for name in range(8)]
+    found = VENDOR.actions([*before, *later])
+    seen = known_on(VENDOR.sold(120, found, volume, own), RAW.dates[79].astype(object), found, volume)
+    truth = VENDOR.sold(80, VENDOR.actions(before), volume, own)
+    for name in ("vwap", "amount"):
+        np.testing.assert_allclose(seen.fields[name], truth.fields[name], rtol=1e-9)
+
+
+def test_a_vwap_that_no_earlier_event_tells_about_is_left_out_and_it_is_said() -> None:
+    found = VENDOR.actions([(110, 3, 30, 2.0)])
+    seen = known_on(VENDOR.sold(120, found, own="quoted"), RAW.dates[99].astype(object), found, "adjusted")
+    assert not {"vwap", "amount"} & {*seen.fields}
+    assert sum("left out" in note for note in seen.notes) == 2
+
+
+def test_with_actions_the_volumes_must_be_declared() -> None:
+    found = VENDOR.actions([(60, 3, 0, 2.0)])
+    with pytest.raises(MarketError, match=r"market\.volumes.*quoted, adjusted"):
+        known_on(VENDOR.sold(120, found), RAW.dates[99].astype(object), found)
+    with pytest.raises(ValueError, match="with actions say what the panel's volumes are"):
+        MarketSettings(actions=Path("actions.csv"))
+
+
+def test_actions_after_the_files_last_day_change_nothing() -> None:
+    found, day = VENDOR.actions([(60, 3, 0, 2.0), (110, 3, 0, 7.0)]), RAW.dates[79].astype(object)
+    then = VENDOR.until(found, 100)
+    sold = VENDOR.sold(100, then)
+    assert known_on(sold, day, found, "adjusted").digest == known_on(sold, day, then, "adjusted").digest
+
+
+def test_a_dividend_that_leaves_no_price_is_refused() -> None:
+    close = RAW.fields["close"][59, 3]
+    found = VENDOR.actions([(60, 3, 100 * np.ceil(close), 1.0)])
+    with pytest.raises(MarketError, match=rf"{RAW.symbols[3]} on {RAW.dates[60]}: a dividend of .* leaves no price"):
+        found.factors(RAW.dates, RAW.symbols, RAW.fields["close"])
 
 
 def test_a_split_and_a_dividend_move_what_came_before_them_alone() -> None:

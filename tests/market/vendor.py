@@ -40,7 +40,8 @@ class Vendor:
         symbols = tuple(symbol for symbol, keep in zip(found.symbols, kept, strict=True) if keep)
         return Actions(found.days[kept], symbols, found.dividends[kept], found.splits[kept])
 
-    def sold(self, stop: int, found: Actions) -> Panel:
+    def sold(self, stop: int, found: Actions, volume: str = "adjusted", own: str = "") -> Panel:
+        """Return what is sold: the volume quoted or adjusted, vwap and amount derived, or the vendor's own, quoted or adjusted."""
         rows = self.raw.rows(0, stop)
         quoted = {name: rows.fields[name].copy() for name in ("open", "high", "low", "close", "volume")}
         for values in quoted.values():
@@ -48,9 +49,14 @@ class Vendor:
         names = self.raw.symbols if stop > self.comes else self.raw.symbols[:-1]
         quoted = {name: values[:, : len(names)] for name, values in quoted.items()}
         prices, volumes = found.factors(rows.dates, names, quoted["close"])
+        volumes = volumes if volume == "adjusted" else np.ones_like(volumes)
         fields = {name: values * (volumes if name == "volume" else prices) for name, values in quoted.items()}
         fields["close_raw"] = quoted["close"]
-        fields, notes = derived(fields, {"vwap": "typical", "amount": "close*volume"})
+        if own:
+            paid = (quoted["high"] + quoted["low"]) / 2
+            prices, volumes = (prices, volumes) if own == "adjusted" else (np.ones_like(prices), np.ones_like(volumes))
+            fields |= {"vwap": paid * prices, "amount": paid * prices * quoted["volume"] * volumes}
+        fields, notes = derived(fields, {} if own else {"vwap": "typical", "amount": "close*volume"})
         sectors = [f"s{at % 4}" if at < len(self.raw.symbols) - 1 else "new" for at in range(len(names))]
         notes = (*notes, f"sold on row {stop}")
         panel = Panel.build(rows.dates, names, fields, groups={"sector": sectors}, notes=notes)
