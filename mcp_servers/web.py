@@ -2,32 +2,42 @@
 
 ``/market/mcp``, ``/factors/mcp``, ``/evaluation/mcp``, ``/news/mcp``, and ``/all/mcp`` for all as one: streamable HTTP of both
 protocol eras, without sessions, so that there is none to fix or to steal, and without streams of notices, which callers could
-hold open without end. ``/health`` asks for no token and tells nothing but that it runs. What is refused before a tool is reached
-is on record as a call of the tool "http".
+hold open without end. ``/health`` asks for no token and tells nothing but that it runs. Whatever is asked, the headers Host and
+Origin are looked at first.
+
+What is refused before a tool is reached is on record as a call of the tool "http" before it is told; where the record cannot be
+written only that is told, as 503. Strangers do not fill the record: beyond 120 lines a minute of all of them together they are
+refused as before, and a line "unauthorized_flood", one a second at most, says that there were more.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..ledger import AlphaloomError
+from ..ledger import AlphaloomError, LedgerError
 from ..ledger.calls import Outcome, ToolCall
 from .access import Caller, Verifier
 from .access.caller import ALL_SCOPES
 from .access.oauth import Protected
-from .errors import TokenRefused
+from .answers import refusal_of
+from .errors import TokenRefused, ToolFailed
 from .rooms import Rooms
 from .served import Served
 from .tools import ALL, SERVERS, build_server
@@ -39,6 +49,12 @@ CALLERS = 256
 """Callers whose servers are kept ready; the one that was silent longest makes room."""
 PATH = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource"
+ANONYMOUS, UNKNOWN = "anonymous", "unknown"
+STRANGERS = 120
+"""Lines a minute that all who show no good token may cause together."""
+WAITING = 8
+"""Tokens that the network is asked about at once; what else is done in threads does not wait for them."""
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -86,32 +102,77 @@ class Bucket:
         return 0.0
 
 
-@dataclass(eq=False)
-class Told:
-    """What a request was answered with, to see whether it was refused before a tool, a resource or a prompt was reached."""
+@dataclass
+class Visit:
+    """One request as the record tells of it, if it is refused: who asked which server, and when."""
 
+    server: str
+    began: float
+    who: str = ANONYMOUS
+
+
+@dataclass(eq=False)
+class Held:
+    """Holds an answer back until what it refuses is on record; `kept` writes that down, and may say what is told instead.
+
+    The SDK's answers are single JSON objects. A stream of events would be passed on as it comes.
+    """
+
+    scope: Scope
+    receive: Receive
     send: Send
-    status: int = 200
-    body: bytes = b""
+    kept: Callable[[str], Response | None]
+    _start: Message | None = None
+    _body: bytearray = field(default_factory=bytearray)
 
     async def __call__(self, message: Message) -> None:
-        """Hand the answer on; of a refusal the words are kept."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        elif self.status >= 400:
-            self.body += message.get("body", b"")
-        await self.send(message)
+        """Take a part of the answer; with the last one it is sent."""
+        if message["type"] == "http.response.start" and not _streams(message):
+            self._start = message
+            return
+        if self._start is None:
+            await self.send(message)
+            return
+        self._body += message.get("body", b"")
+        if message.get("more_body", False):
+            return
+        code = _refused_as(self._start["status"], bytes(self._body))
+        if code and (instead := self.kept(code)) is not None:
+            await instead(self.scope, self.receive, self.send)
+            return
+        await self.send(self._start)
+        await self.send({"type": "http.response.body", "body": bytes(self._body)})
 
-    @property
-    def refused(self) -> bool:
-        """Tell whether it was refused, and not by a server of ours, which writes its refusals down itself."""
-        if self.status < 400:
-            return False
-        try:
-            data = (json.loads(self.body).get("error") or {}).get("data")
-        except (ValueError, AttributeError):
-            return True
-        return not (isinstance(data, dict) and "code" in data)
+
+def _streams(start: Message) -> bool:
+    return any(name.lower() == b"content-type" and b"event-stream" in value for name, value in start.get("headers", ()))
+
+
+def _refused_as(status: int, body: bytes) -> str:
+    """Return the code of a refusal; empty where there is none, or a server of ours has written it down with its own."""
+    if status < 400 and b'"error"' not in body:
+        return ""
+    try:
+        error = json.loads(body).get("error")
+    except (ValueError, AttributeError, RecursionError):
+        error = None
+    told = error if isinstance(error, dict) else {}
+    data = told.get("data")
+    if isinstance(data, dict) and "code" in data:
+        return ""
+    return f"http_{status}" if status >= 400 else f"rpc_{told.get('code')}" if told else ""
+
+
+def _said(
+    status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    return JSONResponse({"code": code, "message": message, "hint": hint}, status, headers)
+
+
+def _told(status: int, error: AlphaloomError) -> JSONResponse:
+    """Return an error as a caller is told it."""
+    record = refusal_of(error)
+    return _said(status, error.code, str(record["message"]), str(record["hint"]))
 
 
 @dataclass(eq=False)
@@ -121,13 +182,13 @@ class Web:
     Attributes
     ----------
     rooms : Rooms
-        Opens a caller's evaluator.
+        Opens a caller's evaluator, and writes calls down.
     verifier : Verifier
         Says who shows a token.
-    record : callable
-        Writes calls down.
     limits : Limits
         Of every caller.
+    protected : Protected or None
+        What is told of the OAuth server whose tokens are taken; None: there is none.
     seconds : callable
         A clock that only ever rises.
     """
@@ -138,9 +199,25 @@ class Web:
     protected: Protected | None = None
     seconds: Callable[[], float] = time.monotonic
     _buckets: dict[str, Bucket] = field(default_factory=dict, init=False)
+    _strangers: Bucket = field(default_factory=lambda: Bucket(float(STRANGERS), 0.0), init=False)
+    _flooded: float = field(default=-1.0, init=False)
     _ready: OrderedDict[tuple[Caller, str], Attached] = field(default_factory=OrderedDict, init=False)
     _turn: anyio.Lock = field(default_factory=anyio.Lock, init=False)
+    _asking: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(WAITING), init=False)
     _tasks: TaskGroup | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Settle what every request is checked against, and what is told to everybody."""
+        self._security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=True,
+            allowed_hosts=list(self.limits.hosts),
+            allowed_origins=list(self.limits.origins),
+        )
+        self._guard = TransportSecurityMiddleware(self._security)
+        self._pages: dict[str, dict[str, Any]] = {"/health": {"status": "ok", "servers": [*sorted(SERVERS), ALL]}}
+        if self.protected is not None:
+            page = _metadata(self.protected)
+            self._pages |= {METADATA: page, unquote(urlsplit(_metadata_url(self.protected)).path): page}
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -151,56 +228,69 @@ class Web:
             tasks.cancel_scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request of a server."""
-        began, server = self.seconds(), str(scope["path"]).strip("/").partition("/")[0]
-        if server not in {*SERVERS, ALL} or scope["path"] != f"/{server}{PATH}":
-            await self._written("anonymous", server, "unknown_server", began)
-            await self._refused(
-                send, 404, "unknown_server", f"Servers are {', '.join([*sorted(SERVERS), ALL])}, each at /NAME/mcp."
-            )
+        """Answer one request."""
+        server = str(scope["path"]).strip("/").partition("/")[0]
+        visit = Visit(server if server in {*SERVERS, ALL} else UNKNOWN, self.seconds())
+        if scope["type"] != "http":
+            self._kept(visit, "websocket")
+            await send({"type": "websocket.close", "code": 1008, "reason": "Requests are sent by POST."})
             return
+        found = await self._let_in(visit, scope)
+        if isinstance(found, Response):
+            await found(scope, receive, send)
+            return
+        held = Held(scope, receive, send, lambda code: self._kept(visit, code))
+        await found.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, receive, held)
+
+    async def _let_in(self, visit: Visit, scope: Scope) -> Response | Attached:
+        """Return the server that is asked; what is told in its place to whoever may not ask it, or did not."""
+        path, method = scope["path"], scope["method"]
+        if (strange := await self._guard.validate_request(Request(scope))) is not None:
+            return self._refused(visit, f"http_{strange.status_code}", strange)
+        if path in self._pages:
+            asks = method in {"GET", "HEAD"}
+            return JSONResponse(self._pages[path]) if asks else _said(405, "method", "GET it.", "", {"allow": "GET"})
+        if path != f"/{visit.server}{PATH}" or visit.server == UNKNOWN:
+            said = f"Servers are {', '.join([*sorted(SERVERS), ALL])}, each at /NAME/mcp."
+            return self._refused(visit, "unknown_server", _said(404, "unknown_server", said))
         try:
             caller = await self._caller(scope)
         except TokenRefused as refused:
-            await self._written("anonymous", server, refused.code, began)
             hint = "Send a token of `alphaloom token create` as Authorization: Bearer TOKEN."
-            await self._refused(send, 401, refused.code, str(refused), hint, [(b"www-authenticate", self._challenge())])
-            return
-        bucket = self._buckets.setdefault(caller.id, Bucket(float(self.limits.calls_per_minute), began))
-        if (wait := bucket.take(self.limits.calls_per_minute, began)) > 0:
-            await self._written(caller.id, server, "too_many", began)
-            after = str(max(int(wait + 0.999), 1)).encode()
+            told = _said(401, refused.code, str(refused), hint, {"www-authenticate": self._challenge()})
+            return self._refused(visit, refused.code, told)
+        visit.who, now = caller.id, self.seconds()
+        bucket = self._buckets.setdefault(caller.id, Bucket(float(self.limits.calls_per_minute), now))
+        if (wait := bucket.take(self.limits.calls_per_minute, now)) > 0:
+            after = {"retry-after": str(max(int(wait + 0.999), 1))}
             said = f"More than {self.limits.calls_per_minute} calls a minute."
-            await self._refused(send, 429, "too_many", said, "Wait as Retry-After says.", [(b"retry-after", after)])
-            return
-        if scope["method"] != "POST":  # clients of the handshake era try as they connect: nothing for the record
+            return self._refused(visit, "too_many", _said(429, "too_many", said, "Wait as Retry-After says.", after))
+        if method != "POST":  # clients of the handshake era try as they connect: nothing for the record
             said = "Requests are sent by POST; there are no notices to wait for and no session to end."
-            await self._refused(send, 405, "method", said, headers=[(b"allow", b"POST")])
-            return
-        try:
-            attached = await self._attached(caller, server)
-        except AlphaloomError as error:
-            await self._written(caller.id, server, error.code, began)
-            await self._refused(send, 409, error.code, error.message, error.hint)
-            return
-        told = Told(send)
-        await attached.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, receive, told)
-        if told.refused:
-            await self._written(caller.id, server, f"http_{told.status}", began)
+            return _said(405, "method", said, "", {"allow": "POST"})
+        return await self._opened(visit, caller)
 
-    def _challenge(self) -> bytes:
+    async def _opened(self, visit: Visit, caller: Caller) -> Response | Attached:
+        """Return a caller's server; why it has none, in words that tell no more than its own servers would."""
+        try:
+            return await self._attached(caller, visit.server)
+        except AlphaloomError as error:
+            return self._refused(visit, error.code, _told(409, error))
+        except Exception:
+            LOG.exception("the servers of %s cannot be opened", caller.id)
+            failed = ToolFailed("Your servers cannot be opened, by no fault of yours.", hint="Ask who runs them.")
+            return self._refused(visit, failed.code, _told(500, failed))
+
+    def _challenge(self) -> str:
         """Return what a client is told that was not let in: where tokens come from, where an OAuth server gives them."""
-        if self.protected is None:
-            return b"Bearer"
-        base = urlsplit(self.protected.resource)
-        return f'Bearer resource_metadata="{base.scheme}://{base.netloc}{METADATA}"'.encode()
+        return "Bearer" if self.protected is None else f'Bearer resource_metadata="{_metadata_url(self.protected)}"'
 
     async def _caller(self, scope: Scope) -> Caller:
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         kind, _, bearer = header.decode("latin-1").partition(" ")
         token = bearer.strip() if kind.lower() == "bearer" else ""
         if self.verifier.waits:
-            return await anyio.to_thread.run_sync(self.verifier.verify, token)
+            return await anyio.to_thread.run_sync(self.verifier.verify, token, limiter=self._asking)
         return self.verifier.verify(token)
 
     async def _attached(self, caller: Caller, server: str) -> Attached:
@@ -213,41 +303,40 @@ class Web:
             if key not in self._ready:
                 served = await anyio.to_thread.run_sync(self.rooms.served, caller)
                 assert self._tasks is not None, "the application is running"
-                self._ready[key] = await self._tasks.start(self._kept, served, server)
+                self._ready[key] = await self._tasks.start(self._run, served, server)
                 while len(self._ready) > CALLERS * (len(SERVERS) + 1):
                     self._ready.popitem(last=False)[1].end.set()
             self._ready.move_to_end(key)
             return self._ready[key]
 
-    async def _kept(self, served: Served, server: str, *, task_status: TaskStatus[Attached]) -> None:
+    async def _run(self, served: Served, server: str, *, task_status: TaskStatus[Attached]) -> None:
         """Run a caller's server until it must make room."""
-        security = TransportSecuritySettings(
-            enable_dns_rebinding_protection=True,
-            allowed_hosts=list(self.limits.hosts),
-            allowed_origins=list(self.limits.origins),
-        )
         app = build_server(server, served).streamable_http_app(
             streamable_http_path=PATH, json_response=True, stateless_http=True,
-            max_request_body_size=self.limits.body_bytes, transport_security=security,
+            max_request_body_size=self.limits.body_bytes, transport_security=self._security,
         )  # fmt: skip
         attached = Attached(app)
         async with app.router.lifespan_context(app):
             task_status.started(attached)
             await attached.end.wait()
 
-    async def _written(self, who: str, server: str, code: str, began: float) -> None:
-        """Write down what was refused before a tool was reached."""
-        took = 1e3 * (self.seconds() - began)
-        self.rooms.ground.record(ToolCall(who, server, "http", Outcome.REFUSED, code, duration_ms=took))
+    def _refused(self, visit: Visit, code: str, told: Response) -> Response:
+        """Return what is told once it is on record; another answer where it cannot be."""
+        return self._kept(visit, code) or told
 
-    async def _refused(
-        self, send: Send, status: int, code: str, message: str, hint: str = "",
-        headers: Sequence[tuple[bytes, bytes]] = (),
-    ) -> None:  # fmt: skip
-        body = json.dumps({"code": code, "message": message, "hint": hint}).encode()
-        said = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
-        await send({"type": "http.response.start", "status": status, "headers": said})
-        await send({"type": "http.response.body", "body": body})
+    def _kept(self, visit: Visit, code: str) -> Response | None:
+        """Write down what was refused before a tool was reached; return what is told in its place if that fails."""
+        now = self.seconds()
+        if visit.who == ANONYMOUS and self._strangers.take(STRANGERS, now) > 0:
+            if now - self._flooded < 1.0:
+                return None
+            self._flooded, code = now, "unauthorized_flood"
+        took = 1e3 * (now - visit.began)
+        try:
+            self.rooms.ground.record(ToolCall(visit.who, visit.server, "http", Outcome.REFUSED, code, duration_ms=took))
+        except LedgerError as error:
+            return _told(503, error)
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,24 +347,22 @@ class Attached:
     end: anyio.Event = field(default_factory=anyio.Event)
 
 
+def _metadata(protected: Protected) -> dict[str, Any]:
+    """Say whose tokens are taken (RFC 9728)."""
+    told = {"resource": protected.resource, "authorization_servers": [protected.issuer]}
+    return {**told, "scopes_supported": list(ALL_SCOPES[:-1]), "bearer_methods_supported": ["header"]}
+
+
+def _metadata_url(protected: Protected) -> str:
+    """Return where that is said: the resource's own path and query come after the well-known one."""
+    base = urlsplit(protected.resource)
+    path = METADATA + (base.path if base.path != "/" else "")
+    return quote(base._replace(path=path, fragment="").geturl(), safe="%:/?&=@[]~+,;!$'()*")
+
+
 def web(
     rooms: Rooms, verifier: Verifier, limits: Limits | None = None, protected: Protected | None = None
 ) -> Starlette:
     """Return the application that serves all servers."""
-    from starlette.responses import JSONResponse
-    from starlette.routing import BaseRoute, Mount, Route
-
     gate = Web(rooms, verifier, limits or Limits(), protected)
-
-    async def health(_request: object) -> JSONResponse:
-        """Say that it runs."""
-        return JSONResponse({"status": "ok", "servers": [*sorted(SERVERS), ALL]})
-
-    async def metadata(_request: object) -> JSONResponse:
-        """Say whose tokens are taken (RFC 9728)."""
-        assert protected is not None, "there is no such route without it"
-        told = {"resource": protected.resource, "authorization_servers": [protected.issuer]}
-        return JSONResponse({**told, "scopes_supported": list(ALL_SCOPES[:-1]), "bearer_methods_supported": ["header"]})
-
-    routes: list[BaseRoute] = [Route("/health", health), *([Route(METADATA, metadata)] if protected else [])]
-    return Starlette(routes=[*routes, Mount("/", app=gate)], lifespan=gate.lifespan)
+    return Starlette(routes=[Mount("/", app=gate)], lifespan=gate.lifespan)

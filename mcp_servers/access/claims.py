@@ -55,8 +55,7 @@ def caller_of(claims: Mapping[str, Any], trust: Trust, now: datetime, needed: fr
     if trust.audience not in _texts(claims, "aud"):
         raise TokenRefused("it is for another server")
     expires = _within(claims, trust, now)
-    fields = frozenset(_texts(claims, FIELDS)) if FIELDS in claims else None
-    return Caller(_subject(claims), _scopes(claims), fields, _as_of(claims, trust), expires)
+    return Caller(_subject(claims), _scopes(claims), _fields(claims), _as_of(claims, trust), expires)
 
 
 def _within(claims: Mapping[str, Any], trust: Trust, now: datetime) -> datetime:
@@ -83,11 +82,23 @@ def _moment(claims: Mapping[str, Any], name: str) -> float:
 
 
 def _subject(claims: Mapping[str, Any]) -> str:
-    """Return the caller's id; the prefix keeps it apart from ours, whatever the subject is called."""
-    name = claims.get("sub") or claims.get("client_id") or claims.get("azp")
+    """Return the caller's id; the prefix keeps persons, programs and our own tokens apart, whatever they are called."""
+    kind, name = (
+        ("sub", claims["sub"]) if claims.get("sub") else ("client", claims.get("client_id") or claims.get("azp"))
+    )
     if not isinstance(name, str) or not name.isprintable() or len(name) > LONGEST_SUBJECT:
         raise TokenRefused("it names nobody")
-    return f"oauth:{name}"
+    return f"oauth:{kind}:{name}"
+
+
+def _fields(claims: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the fields that it may read, None for all: a list that names none is no way to say all."""
+    if FIELDS not in claims:
+        return None
+    fields = frozenset(_texts(claims, FIELDS))
+    if not fields:
+        raise TokenRefused(f"the claim {FIELDS} names no field")
+    return fields
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:

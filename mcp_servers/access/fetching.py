@@ -15,7 +15,24 @@ HERE = {"localhost", "127.0.0.1", "::1"}
 
 
 class Unanswered(Exception):
-    """The other side gave no answer that can be used; what it said is not repeated."""
+    """The other side gave no answer that can be used; what it said is not repeated.
+
+    Parameters
+    ----------
+    reason : str
+        Why not.
+    status : int or None
+        The HTTP status that it answered with; None where it did not answer in time, or not at all.
+    """
+
+    def __init__(self, reason: str = "", status: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+
+    @property
+    def failing(self) -> bool:
+        """Whether the other side is in trouble, so that another question would fare no better."""
+        return self.status is None or self.status in {408, 429} or self.status >= 500
 
 
 def checked_url(url: str, field: str) -> str:
@@ -56,7 +73,7 @@ def fetched(url: str, form: Mapping[str, str] | None = None, auth: tuple[str, st
             ) as answer,
         ):
             if answer.status_code != 200:
-                raise Unanswered(f"status {answer.status_code}")
+                raise Unanswered(f"status {answer.status_code}", answer.status_code)
             return _read(answer.iter_bytes(), end)
     except httpx2.HTTPError as error:
         raise Unanswered(type(error).__name__) from None
@@ -66,6 +83,8 @@ def _read(parts: object, end: float) -> bytes:
     body = b""
     for part in parts:  # type: ignore[attr-defined]
         body += part
-        if len(body) > LARGEST or time.monotonic() > end:
-            raise Unanswered("too large or too slow")
+        if len(body) > LARGEST:
+            raise Unanswered("too large", 200)
+        if time.monotonic() > end:
+            raise Unanswered("too slow")
     return body

@@ -18,7 +18,8 @@ from .fetching import Unanswered, checked_url, fetched
 from .tokens import PREFIX
 
 LONGEST = 16_384
-MOST_KEPT = 10_000
+MOST_KEPT, MOST_REFUSED = 10_000, 1_000
+"""Answers that are kept; a stranger, who can cause refusals only, displaces nobody's good one."""
 Ask = Callable[[str], bytes]
 
 
@@ -39,7 +40,8 @@ class Endpoint:
 class Introspection:
     """The verifier that asks. An answer holds for `seconds`, and so long may a token live on that was revoked there.
 
-    While the other server fails everybody is refused, and it is not asked again for `rest` seconds.
+    While the other server fails (does not answer in time, or with 429 or 5xx) everybody is refused that it did not vouch
+    for just now, and it is not asked again for `rest` seconds. Any other answer that does not vouch is about its token alone.
     """
 
     waits = True
@@ -52,7 +54,8 @@ class Introspection:
         self._trust, self._ask, self._clock = trust, ask, clock
         self._keep, self._rest = timedelta(seconds=seconds), timedelta(seconds=rest)
         self._lock = threading.Lock()
-        self._kept: OrderedDict[bytes, tuple[datetime, Caller | None]] = OrderedDict()
+        self._kept: OrderedDict[bytes, tuple[datetime, Caller]] = OrderedDict()
+        self._refused: OrderedDict[bytes, datetime] = OrderedDict()
         self._rests_until: datetime | None = None
 
     def verify(self, bearer: str) -> Caller:
@@ -70,15 +73,24 @@ class Introspection:
 
     def _known(self, name: bytes, now: datetime) -> tuple[bool, Caller | None]:
         with self._lock:
-            until, caller = self._kept.get(name, (now, None))
-            return now < until, caller
+            if (found := self._kept.get(name)) is not None and now < found[0]:
+                return True, found[1]
+            return now < self._refused.get(name, now), None
 
     def _keep_answer(self, name: bytes, caller: Caller | None, now: datetime) -> None:
+        """Keep the newest answer; the oldest of its kind makes room."""
+        until = now + self._keep
         with self._lock:
-            self._kept[name] = (now + self._keep, caller)
-            self._kept.move_to_end(name)
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            self._kept.pop(name, None)
+            self._refused.pop(name, None)
+            if caller is None:
+                self._refused[name] = until
+                while len(self._refused) > MOST_REFUSED:
+                    self._refused.popitem(last=False)
+            else:
+                self._kept[name] = (until, caller)
+                while len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
 
     def _asked(self, bearer: str, now: datetime) -> Caller | None:
         """Ask, and return who it is; None where the server says no or says it of somebody we do not trust."""
@@ -86,7 +98,11 @@ class Introspection:
             raise TokenRefused("its server did not answer a moment ago")
         try:
             told: Any = json.loads(self._ask(bearer))
-        except (Unanswered, OSError, ValueError, RecursionError) as error:
+        except (ValueError, RecursionError):
+            return None
+        except (Unanswered, OSError) as error:
+            if isinstance(error, Unanswered) and not error.failing:
+                return None
             self._rests_until = now + self._rest
             raise TokenRefused(f"its server does not answer: {type(error).__name__}") from None
         if not isinstance(told, dict) or told.get("active") is not True:

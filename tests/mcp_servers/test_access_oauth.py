@@ -103,7 +103,7 @@ def reason(bearer: str, by: Any = None) -> str:
 def test_a_signed_token_names_a_caller() -> None:
     for bearer in (signed(), signed(key=EC_KEY, algorithm="ES256", kid="e1")):
         caller = verifier().verify(bearer)
-        assert caller.id == "oauth:team-x"
+        assert caller.id == "oauth:sub:team-x"
         assert caller.scopes == {"data:read", "data:jurisdiction:CH"}
         assert (caller.fields, caller.as_of) == (frozenset({"close"}), date(2015, 12, 31))
         assert caller.expires == datetime.fromtimestamp(CLAIMS["exp"] + 30, UTC)
@@ -131,10 +131,16 @@ def test_the_servers_own_day_holds_where_a_token_says_a_later_one_or_none() -> N
         ({"alphaloom_as_of": "soon"}, "no day"),
         ({"alphaloom_as_of": 2015}, "no day"),
         ({"alphaloom_fields": {"close": 1}}, "no list of texts"),
+        ({"alphaloom_fields": []}, "names no field"),
     ],
 )
 def test_a_claim_that_is_wrong_refuses(changes: dict[str, Any], why: str) -> None:
     assert re.search(why, reason(signed(changes)))
+
+
+def test_a_person_and_a_program_of_one_name_are_two_callers() -> None:
+    person, program = ({"sub": "x", "client_id": "y"}, {"sub": ..., "client_id": "x"})
+    assert [verifier().verify(signed(each)).id for each in (person, program)] == ["oauth:sub:x", "oauth:client:x"]
 
 
 def test_clocks_may_differ_by_the_leeway() -> None:
@@ -201,7 +207,7 @@ def test_old_keys_serve_for_a_while_when_none_can_be_fetched() -> None:
 
 def test_keys_may_lie_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "keys.json").write_text(json.dumps({"keys": KEYS}))
-    assert Jwts(TRUST, KeySet.at(tmp_path / "keys.json"), clock=lambda: NOW).verify(signed()).id == "oauth:team-x"
+    assert Jwts(TRUST, KeySet.at(tmp_path / "keys.json"), clock=lambda: NOW).verify(signed()).id == "oauth:sub:team-x"
     assert KeySet.at(tmp_path / "none.json").key("r1", "RS256") is None
 
 
@@ -249,13 +255,50 @@ def test_an_answer_that_does_not_vouch_refuses(answer: bytes) -> None:
     assert reason("good", asking(lambda _: answer))
 
 
-def test_a_server_that_fails_refuses_everybody_and_rests() -> None:
+@pytest.mark.parametrize("status", [200, 400, 401])
+def test_a_no_about_one_token_is_about_that_token_alone(status: int) -> None:
+    asked: list[str] = []
+
+    def ask(token: str) -> bytes:
+        asked.append(token)
+        if token != "good":
+            raise Unanswered("no", status)
+        return json.dumps({**CLAIMS, "active": True}).encode()
+
+    by = asking(ask)
+    assert reason("bad", by)
+    assert by.verify("good")
+    assert reason("bad", by)
+    assert asked == ["bad", "good"]
+
+
+def test_strangers_displace_nobodys_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("alphaloom.mcp_servers.access.introspection.MOST_KEPT", 2)
+    monkeypatch.setattr("alphaloom.mcp_servers.access.introspection.MOST_REFUSED", 2)
+    asked: list[str] = []
+
+    def ask(token: str) -> bytes:
+        asked.append(token)
+        return json.dumps({**CLAIMS, "active": token == "good"}).encode()
+
+    by = asking(ask)
+    by.verify("good")
+    for number in range(4):
+        assert reason(f"bad{number}", by)
+    by.verify("good")
+    assert reason("bad3", by)
+    assert reason("bad0", by)
+    assert asked == ["good", "bad0", "bad1", "bad2", "bad3", "bad0"]
+
+
+@pytest.mark.parametrize("status", [None, 429, 503])
+def test_a_server_that_fails_refuses_everybody_and_rests(status: int | None) -> None:
     asked: list[str] = []
     at = [NOW]
 
     def ask(token: str) -> bytes:
         asked.append(token)
-        raise Unanswered("slow")
+        raise Unanswered("slow", status)
 
     by = asking(ask, at)
     for _ in range(5):
@@ -317,10 +360,10 @@ def issuer(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_keys_and_answers_are_fetched_over_http(issuer: str) -> None:
-    assert Jwts(TRUST, KeySet.at(f"{issuer}/keys"), clock=lambda: NOW).verify(signed()).id == "oauth:team-x"
+    assert Jwts(TRUST, KeySet.at(f"{issuer}/keys"), clock=lambda: NOW).verify(signed()).id == "oauth:sub:team-x"
     endpoint = Endpoint(f"{issuer}/introspect", "me", "secret")
     assert "secret" not in repr(endpoint)
-    assert asking(endpoint).verify("good").id == "oauth:team-x"
+    assert asking(endpoint).verify("good").id == "oauth:sub:team-x"
     assert reason("bad", asking(endpoint))
     for path in ("/elsewhere", "/large"):
         with pytest.raises(Unanswered):
@@ -342,6 +385,6 @@ def test_the_mcp_library_is_told_who_it_is_and_not_the_secret() -> None:
 
     admitted = asyncio.run(ask(signed()))
     assert isinstance(admitted.caller, Caller)
-    assert (admitted.client_id, admitted.resource) == ("oauth:team-x", TRUST.audience)
+    assert (admitted.client_id, admitted.resource) == ("oauth:sub:team-x", TRUST.audience)
     assert signed()[:20] not in repr(admitted)
     assert asyncio.run(ask("a.b.c")) is None

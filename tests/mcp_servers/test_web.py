@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -24,12 +26,13 @@ from alphaloom.evidence import Budget
 from alphaloom.evidence.mandate import Mandate
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.calls import Outcome, ToolCall
-from alphaloom.mcp_servers.access import Caller
+from alphaloom.ledger.errors import CallsUnwritable, WorkspaceError
+from alphaloom.mcp_servers.access import Caller, Verifier
 from alphaloom.mcp_servers.entry import EVERYTHING
 from alphaloom.mcp_servers.errors import TokenRefused
 from alphaloom.mcp_servers.rooms import Ground, Rooms
 from alphaloom.mcp_servers.served import Served
-from alphaloom.mcp_servers.web import Limits, web
+from alphaloom.mcp_servers.web import METADATA, STRANGERS, WAITING, Limits, Protected, web
 
 from ..evidence.lab import market
 from .test_as_of import SETTINGS
@@ -59,19 +62,30 @@ class Known:
 class Running:
     url: str
     calls: list[ToolCall] = field(default_factory=list)
+    full: bool = False
+    app: Any = None
+
+    def record(self, call: ToolCall) -> None:
+        if self.full:
+            raise CallsUnwritable("calls cannot be recorded: /secret/place is full")
+        self.calls.append(call)
 
 
 @contextmanager
-def running(folder: Path, rooms_of: type[Rooms] = Rooms, **limits: Any) -> Iterator[Running]:
+def running(
+    folder: Path,
+    rooms_of: Callable[[Ground], Rooms] = Rooms,
+    protected: Protected | None = None,
+    verifier: Verifier | None = None,
+    **limits: Any,
+) -> Iterator[Running]:
     with Ledger.open(folder, clock=clock) as ledger, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         served = Running(f"http://127.0.0.1:{port}")
-        with rooms_of(
-            Ground(PANEL, "market", ledger, SETTINGS, Budget(), Mandate(), clock, served.calls.append)
-        ) as rooms:
-            app = web(rooms, Known(), Limits(**limits))
-            server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
+        with rooms_of(Ground(PANEL, "market", ledger, SETTINGS, Budget(), Mandate(), clock, served.record)) as rooms:
+            served.app = web(rooms, verifier or Known(), Limits(**limits), protected)
+            server = uvicorn.Server(uvicorn.Config(served.app, log_level="error", lifespan="on"))
             free.listen()
             thread = threading.Thread(target=server.run, kwargs={"sockets": [free]})
             thread.start()
@@ -150,9 +164,142 @@ def test_what_is_refused_before_a_tool_is_told_and_on_record(served: Running) ->
     assert [(call.who, call.tool, call.code) for call in served.calls[before:]] == [
         *[("anonymous", "http", "unauthorized")] * 2,
         ("anonymous", "http", "unknown_server"),
-        *(("early", "http", code) for code in ("http_421", "http_403", "http_413", "http_400")),
+        *(("anonymous", "http", code) for code in ("http_421", "http_403")),
+        *(("early", "http", code) for code in ("http_413", "http_400")),
     ]
     assert all(call.outcome is Outcome.REFUSED for call in served.calls[before:])
+    assert [call.server for call in served.calls[before:]] == ["market", "market", "unknown", *["market"] * 4]
+
+
+def test_host_and_origin_are_looked_at_first_whatever_is_asked(served: Running) -> None:
+    with httpx2.Client(base_url=served.url) as http:
+        for path in ("/health", "/market/mcp", "/nowhere"):
+            assert http.get(path, headers={"Host": "evil.example"}).status_code == 421
+            assert http.get(path, headers={"Origin": "https://evil.example"}).status_code == 403
+    assert {call.who for call in served.calls[-6:]} == {"anonymous"}
+
+
+def test_a_websocket_is_closed(served: Running) -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    anyio.run(served.app, {"type": "websocket", "path": "/market/mcp", "headers": []}, receive, send)
+    assert [message["type"] for message in sent] == ["websocket.close"]
+    assert served.calls[-1].code == "websocket"
+
+
+ASKED = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+EARLY = {"Authorization": "Bearer early", "Accept": "application/json, text/event-stream"}
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"arguments": {}}),
+        ("tools/call", {"name": "describe_universe", "arguments": [1]}),
+        ("resources/read", {}),
+        ("trade/now", {}),
+    ],
+)
+def test_what_the_protocol_refuses_with_200_is_on_record(served: Running, method: str, params: dict[str, Any]) -> None:
+    before = len(served.calls)
+    asked = {**ASKED, "method": method, "params": params}
+    told = httpx2.post(f"{served.url}/market/mcp", json=asked, headers=EARLY | {"MCP-Protocol-Version": "2025-06-18"})
+    assert told.status_code == 200
+    kept = [(call.who, call.tool, call.outcome, call.code) for call in served.calls[before:]]
+    assert kept == [("early", "http", Outcome.REFUSED, f"rpc_{told.json()['error']['code']}")]
+
+
+def test_nothing_is_told_that_cannot_be_recorded(served: Running) -> None:
+    wrong = {**ASKED, "method": "trade/now"}
+    with httpx2.Client(base_url=served.url, headers=EARLY) as http:
+        assert http.post("/market/mcp", json=ASKED).status_code == 200
+        served.full = True
+        try:
+            answers = [
+                http.post("/market/mcp", json=ASKED, headers={"Authorization": "Bearer stranger"}),
+                http.post("/nowhere", json=ASKED),
+                http.post("/market/mcp", json=wrong),
+                http.post("/market/mcp", content=b"x" * (2 << 20)),
+            ]
+        finally:
+            served.full = False
+    assert {(each.status_code, each.json()["code"]) for each in answers} == {(503, "calls_unwritable")}
+    assert not any("secret" in each.text for each in answers)
+
+
+class Broken(Rooms):
+    """Rooms that cannot be opened."""
+
+    def served(self, caller: Caller) -> Served:
+        if caller.id == "early":
+            raise WorkspaceError("/secret/place is damaged", hint="Restore it.")
+        raise ZeroDivisionError("/secret/place")
+
+
+def test_why_a_server_cannot_be_opened_is_told_without_what_the_caller_need_not_know(tmp_path: Path) -> None:
+    with running(tmp_path, Broken) as served:
+        answers = [
+            httpx2.post(f"{served.url}/market/mcp", json=ASKED, headers=EARLY | {"Authorization": f"Bearer {who}"})
+            for who in DAYS
+        ]
+        assert [(each.status_code, each.json()["code"]) for each in answers] == [(409, "workspace"), (500, "failed")]
+        assert answers[0].json()["message"] == WorkspaceError.placeless
+        assert not any("secret" in each.text for each in answers)
+        assert [(call.who, call.code) for call in served.calls] == [("early", "workspace"), ("late", "failed")]
+
+
+def test_strangers_do_not_fill_the_record(tmp_path: Path) -> None:
+    more = 60
+    with running(tmp_path) as served, httpx2.Client(base_url=served.url) as http:
+        began = time.monotonic()
+        assert {http.post("/market/mcp").status_code for _ in range(STRANGERS + more)} == {401}
+        took = time.monotonic() - began
+        kept = Counter(call.code for call in served.calls)
+        assert STRANGERS <= kept["unauthorized"] <= STRANGERS * (1 + took / 60)
+        assert kept["unauthorized_flood"] <= 1 + took
+        assert kept["unauthorized"] < STRANGERS + more
+
+
+class Asking:
+    """Knows nobody, and takes its time to say so."""
+
+    waits = True
+
+    def __init__(self) -> None:
+        self.lock, self.now, self.most = threading.Lock(), 0, 0
+
+    def verify(self, _bearer: str) -> Caller:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.3)
+        with self.lock:
+            self.now -= 1
+        raise TokenRefused("not known")
+
+
+def test_tokens_that_are_asked_about_leave_threads_for_what_else_is_done(tmp_path: Path) -> None:
+    slow = Asking()
+    with running(tmp_path, verifier=slow) as served, ThreadPoolExecutor(2 * WAITING) as pool:
+        asked = [pool.submit(httpx2.post, f"{served.url}/market/mcp", timeout=30) for _ in range(2 * WAITING)]
+        assert {each.result().status_code for each in asked} == {401}
+    assert 1 < slow.most <= WAITING
+
+
+def test_clients_are_told_where_tokens_come_from(tmp_path: Path) -> None:
+    protected = Protected("https://tools.example/all/mcp", "https://issuer.example")
+    with running(tmp_path, protected=protected) as served, httpx2.Client(base_url=served.url) as http:
+        pages = [http.get(path).json() for path in (METADATA, f"{METADATA}/all/mcp")]
+        challenge = http.post("/all/mcp").headers["www-authenticate"]
+    assert pages[0] == pages[1]
+    assert pages[0]["resource"] == protected.resource
+    assert challenge == f'Bearer resource_metadata="https://tools.example{METADATA}/all/mcp"'
 
 
 def test_no_stream_is_promised_and_none_is_held_open(served: Running) -> None:
