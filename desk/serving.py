@@ -87,7 +87,7 @@ def mcp(
     from .hosting import Door, serve_http
 
     host, port = _address(http)
-    names = tuple(name.strip() for name in (hosts or "").split(",") if name.strip())
+    names = tuple(_host(name.strip()) for name in (hosts or "").split(",") if name.strip())
     serve_http(place, Door(host, port, auth, oauth, Limits.reached_as(names, per_minute)), day)
 
 
@@ -129,6 +129,13 @@ def _scopes(text: str | None) -> frozenset[str]:
         return frozenset(checked_scope(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--scopes") from None
+
+
+def _host(text: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", text) is None:
+        said = f"{text!r} is no name of a host such as mcp.desk.example: no https://, no port, no path"
+        raise typer.BadParameter(said, param_hint="--hosts")
+    return text
 
 
 def _address(text: str) -> tuple[str, int]:

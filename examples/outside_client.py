@@ -41,7 +41,7 @@ class Talk:
         said: dict[str, Any] = dict(result.structured_content or {})
         whole = pprint.pformat(said, width=130, compact=True, sort_dicts=False)
         cut = whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}\n... ({len(whole):,} characters in all)"
-        print(f"\n**{tool}** `{json.dumps(arguments, ensure_ascii=False)}`\n\n```python\n{cut}\n```")
+        print(f"\n**{tool}** `{json.dumps(arguments, ensure_ascii=False)}`\n\n```text\n{cut}\n```")
         return said
 
 

@@ -41,6 +41,7 @@ OPEN = "data:read,factor:read"
         (["--all", "--http", "127.0.0.1:0"], "alphaloom token create"),
         (["--all", "--http", "127.0.0.1", "--auth", "t.yaml"], "HOST:PORT"),
         (["--all", "--http", "127.0.0.1:0", "--auth", "t.yaml", "--scopes", "data:read"], "each token has"),
+        (["--all", "--http", "127.0.0.1:0", "--auth", "t.yaml", "--hosts", "https://mcp.example"], "no name of a host"),
         (["market", "--scopes", "data:reed"], "did you mean data:read?"),
     ],
 )
