@@ -47,6 +47,8 @@ __all__ = ["Limits", "Protected", "web"]
 BODY_BYTES = 1 << 20
 CALLERS = 256
 """Callers whose servers are kept ready; the one that was silent longest makes room."""
+AT_ONCE = 6
+"""Requests of one caller that one of its servers works on at once: tools run on threads that all callers share."""
 PATH = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource"
 ANONYMOUS, UNKNOWN = "anonymous", "unknown"
@@ -240,7 +242,8 @@ class Web:
             await found(scope, receive, send)
             return
         held = Held(scope, receive, send, lambda code: self._kept(visit, code))
-        await found.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, receive, held)
+        async with found.places:
+            await found.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, receive, held)
 
     async def _let_in(self, visit: Visit, scope: Scope) -> Response | Attached:
         """Return the server that is asked; what is told in its place to whoever may not ask it, or did not."""
@@ -341,10 +344,11 @@ class Web:
 
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """One caller's server as an application, and what ends it."""
+    """One caller's server as an application, what ends it, and how many of its requests are worked on at once."""
 
     app: ASGIApp
     end: anyio.Event = field(default_factory=anyio.Event)
+    places: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(AT_ONCE))
 
 
 def _metadata(protected: Protected) -> dict[str, Any]:
