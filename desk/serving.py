@@ -16,6 +16,16 @@ __all__ = ["app", "mcp"]
 
 app = typer.Typer(no_args_is_help=True, help="Serve tools to other programs.")
 
+Hosts = Annotated[
+    str | None,
+    typer.Option(
+        "--hosts", metavar="NAME,...", help="Names it is reached under behind a proxy, e.g. mcp.desk.example."
+    ),
+]
+PerMinute = Annotated[
+    int, typer.Option("--per-minute", min=1, max=1_000_000, help="Requests that one caller may make in a minute.")
+]
+
 
 class Server(StrEnum):
     """The servers that agents use."""
@@ -54,15 +64,8 @@ def mcp(
             help="What a client on stdio may do; everything but data:confidential by default.",
         ),
     ] = None,
-    hosts: Annotated[
-        str | None,
-        typer.Option(
-            "--hosts", metavar="NAME,...", help="Names it is reached under behind a proxy, e.g. mcp.desk.example."
-        ),
-    ] = None,
-    per_minute: Annotated[
-        int, typer.Option("--per-minute", min=1, max=1_000_000, help="Requests that one caller may make in a minute.")
-    ] = 600,
+    hosts: Hosts = None,
+    per_minute: PerMinute = 600,
     campaign: CampaignFile = None,
     panel: PanelFile = None,
     sectors: SectorsFile = None,

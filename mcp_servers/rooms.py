@@ -95,7 +95,7 @@ class Ground:
 
 
 Standing = tuple[str, frozenset[str] | None, frozenset[str], date | None]
-"""Who a caller is, and what it may see: fields, labels, last day."""
+"""Who a caller is, and what it may see: its fields, what is withheld from it, its last day."""
 
 
 class Rooms:
@@ -143,7 +143,7 @@ class Rooms:
             What was known is too little to fix windows on, or it may read fields that are not there.
         """
         day = self.last_day(caller)
-        standing = (caller.id, caller.fields, caller.labels, day)
+        standing = (caller.id, caller.fields, self.ground.withheld(caller), day)
         with self._turn:
             if standing not in self._served:
                 self._served[standing] = self._opened(caller)
@@ -179,7 +179,7 @@ class Rooms:
     def _seen(self, caller: Caller) -> list[str]:
         """Return what a caller may see, spelled: runs of one caller on different data are begun at one moment too."""
         fields = ["all"] if caller.fields is None else sorted(caller.fields)
-        return [str(self.last_day(caller)), *sorted(caller.labels), "fields", *fields]
+        return [str(self.last_day(caller)), *sorted(self.ground.withheld(caller)), "fields", *fields]
 
     def _held(self, day: date | None, hidden: frozenset[str]) -> list[str]:
         """Return the factors of the library that no later day judged, and in whose text no hidden field stands."""
