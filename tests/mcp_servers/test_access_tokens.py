@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
 import re
+import subprocess
 import sys
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -188,19 +188,20 @@ def test_an_id_that_is_not_there_is_told_with_those_that_are_and_a_token_is_not_
     assert issued.token not in str(caught.value.record())
 
 
-def made_many(path: Path) -> None:
-    for _ in range(10):
-        create(path, GRANT, now=NOW)
+MANY = """
+import sys
+from datetime import UTC, date, datetime
+from pathlib import Path
+from alphaloom.mcp_servers.access import Grant, create
+for _ in range(10):
+    create(Path(sys.argv[1]), Grant(("data:read",), date(2099, 1, 1)), now=datetime(2026, 11, 22, tzinfo=UTC))
+"""
 
 
 def test_writers_at_the_same_time_lose_no_token(path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=made_many, args=(path,)) for _ in range(2)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
+    inherited = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / ".root")}
+    writers = [subprocess.Popen([sys.executable, "-c", MANY, str(path)], env=inherited) for _ in range(2)]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
     assert len({entry.id for entry in listed(path)}) == 20
 
 
