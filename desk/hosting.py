@@ -6,10 +6,11 @@ import logging
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from threading import Thread
 
 from ..campaign import WORKSPACE
 from ..evidence.jail import Jail
@@ -20,6 +21,7 @@ from ..market.news import NEWS, Shelf
 from ..mcp_servers.access import AnyOf, Caller, Tokens, Verifier
 from ..mcp_servers.access.oauth import read_oauth
 from ..mcp_servers.rooms import Ground, Rooms
+from ..mcp_servers.served import Served
 from ..mcp_servers.tools import ALL, SERVERS, build_server
 from ..mcp_servers.web import Limits, Protected, web
 from .console import notices
@@ -69,17 +71,18 @@ def _now() -> datetime:
 def _rooms(place: Place, ceiling: date | None) -> Iterator[Rooms]:
     """Open the rooms on what a place names; every call is written down in its workspace."""
     settings = settings_at(place)
-    panel, dataset = settings.market.open(settings.seed)
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=_now))
         calls = stack.enter_context(CallLog.open(ledger.workspace / FOLDER, clock=_now))
         jail = stack.enter_context(Jail(settings.sandbox)).ready()
         news = stack.enter_context(Shelf(ledger.workspace / NEWS))
         ground = Ground(
-            panel, dataset, ledger, settings.evidence, settings.budget, Mandate(settings.steer.fields, settings.steer.avoid),
-            _now, calls.append, settings.market.read_actions(), settings.market.volumes, jail, settings.seed,
+            lambda: settings.market.open(settings.seed), ledger, settings.evidence, settings.budget,
+            Mandate(settings.steer.fields, settings.steer.avoid), _now, calls.append, settings.market.read_actions(), settings.market.volumes, jail, settings.seed,
             settings.model_dump(mode="json"), news, settings.market.labels,
         )  # fmt: skip
+        if settings.market.panel is not None:
+            _ = ground.panel  # what is wrong with a file is told before anything is served; a simulated market can wait
         yield stack.enter_context(Rooms(ground, ceiling))
 
 
@@ -87,7 +90,18 @@ def serve_stdio(server: str, place: Place, scopes: frozenset[str], ceiling: date
     """Serve one of the servers over standard input and output, until the client hangs up."""
     signal.signal(signal.SIGTERM, _end)  # clients that wait no longer send it; what is open is closed first
     with _rooms(place, ceiling) as rooms:
-        build_server(server, rooms.served(Caller(STDIO, scopes))).run("stdio")
+        served = rooms.served(Caller(STDIO, scopes))
+        Thread(target=_opened, args=(served,), daemon=True).start()
+        build_server(server, served).run("stdio")
+
+
+def _opened(served: Served) -> None:
+    """Open what a caller's tools work on while the client says who it is: the first time it takes longer than clients wait.
+
+    What cannot be opened is told by the first tool that is called.
+    """
+    with suppress(Exception):
+        _ = served.evaluator
 
 
 def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
@@ -103,6 +117,7 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
     verifier, protected = _verifier(door)
     listening = _listening(door)
     with listening, _rooms(place, ceiling) as rooms:
+        _ = rooms.ground.panel
         host, port = listening.getsockname()[:2]
         notices().out(f"http://{_spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL])}")
         logging.getLogger("mcp").setLevel(logging.WARNING)

@@ -68,7 +68,7 @@ class Mandate:
         """Return a sentence for each field that may not be used."""
         refused = sorted({*names} - {*self.fields} - {*groups}) if self.fields else []
         return [
-            f"this campaign does not use the field {name} (steer.fields): allowed are {_listed(self.fields)}"
+            f"the field {name} may not be used here (steer.fields of the campaign, or the token): allowed are {_listed(self.fields)}"
             for name in refused
         ]
 

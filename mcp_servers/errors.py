@@ -8,7 +8,7 @@ AlphaloomError
 ├── UnknownJob      this caller has no job of that name
 ├── NothingShown    all that there is bears labels that the caller's token does not
 ├── TooMuch         the answer would be larger than a client can take
-├── JobEnded        long work was ended before its end, as the servers end
+├── ServersEnd      long work was ended, or not begun, as the servers end
 ├── TooManyJobs     so many of this caller's jobs are under way already
 ├── UnknownResource nothing of this server has that address
 ├── UnknownText     no text of that id can be had by this caller
@@ -71,8 +71,8 @@ class TooMuch(AlphaloomError):
     code: ClassVar[str] = "too_much"
 
 
-class JobEnded(AlphaloomError):
-    """Long work was ended before its end, as the servers end."""
+class ServersEnd(AlphaloomError):
+    """Long work was ended, or not begun any more, as the servers end."""
 
     code: ClassVar[str] = "ended"
 

@@ -66,14 +66,14 @@ def evaluation_server(served: Served) -> ToolServer:
         instructions="Score factors on the search window as often as the budget allows; submit few of them to the gate. "
         "A verdict comes with reasons and without numbers. stress_factor and measure_decay begin jobs: ask get_job.",
     )  # fmt: skip
-    _add_scores(server, served.evaluator)
-    _add_forecasts(server, served.evaluator)
+    _add_scores(server, served)
+    _add_forecasts(server, served)
     _add_jobs(server, served)
-    _add_resources(server, served.evaluator)
+    _add_resources(server, served)
     return server
 
 
-def _add_scores(server: ToolServer, evaluator: Evaluator) -> None:
+def _add_scores(server: ToolServer, served: Served) -> None:
     @server.tool(annotations=WRITES)
     @tool
     def score_factor(
@@ -83,7 +83,9 @@ def _add_scores(server: ToolServer, evaluator: Evaluator) -> None:
         description: Annotated[str, Field(max_length=1_000, description="what you say of the formula")] = "",
     ) -> dict[str, Any]:
         """Check, score and record a formula or Python factor on the search window; a refusal says which step and why."""
-        return evaluator.propose(Proposal(text, Claim.from_record(hypothesis.model_dump()), key, visible(description)))
+        return served.evaluator.propose(
+            Proposal(text, Claim.from_record(hypothesis.model_dump()), key, visible(description))
+        )
 
     @server.tool(annotations=SPENDS)
     @tool
@@ -99,14 +101,18 @@ def _add_scores(server: ToolServer, evaluator: Evaluator) -> None:
         Answers with a verdict and reasons for each, and with no number of a later window.
         """
         if as_set:
-            return {"key": key, "verdicts": [evaluator.submit_set(_members(ids)).for_agents()]}
-        return {"key": key, "verdicts": [verdict.for_agents() for verdict in evaluator.submit(ids)]}
+            return {"key": key, "verdicts": [served.evaluator.submit_set(_members(ids)).for_agents()]}
+        return {"key": key, "verdicts": [verdict.for_agents() for verdict in served.evaluator.submit(ids)]}
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def get_budget() -> dict[str, Any]:
         """Return how many evaluations and trials are left in this campaign."""
-        return {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
+        return _left(served.evaluator)
+
+
+def _left(evaluator: Evaluator) -> dict[str, int]:
+    return {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
 
 
 def _members(ids: list[str]) -> list[str]:
@@ -118,7 +124,7 @@ def _members(ids: list[str]) -> list[str]:
     )  # fmt: skip
 
 
-def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
+def _add_forecasts(server: ToolServer, served: Served) -> None:
     """Add the tools that say what earlier scores let expect; see `evidence.drafting`."""
 
     @server.tool(annotations=READ_ONLY)
@@ -136,7 +142,7 @@ def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
     ) -> dict[str, Any]:
         """Say of formulas that were not scored what earlier scores let expect, and which are most worth an evaluation."""
         claim = Claim.from_record(hypothesis.model_dump())
-        return drafting.choose_drafts(evaluator, texts, claim, count, like or "", either)
+        return drafting.choose_drafts(served.evaluator, texts, claim, count, like or "", either)
 
     @server.tool(annotations=READ_ONLY)
     @tool
@@ -155,22 +161,20 @@ def _add_forecasts(server: ToolServer, evaluator: Evaluator) -> None:
         earlier scores, and the most telling of all; while the search is `surveying`, only the most telling.
         """
         if which == "unexplored":
-            return drafting.unexplored(evaluator, limit)
-        return {"leaders": [leader.record() for leader in drafting.leaders(evaluator, limit)]}
+            return drafting.unexplored(served.evaluator, limit)
+        return {"leaders": [leader.record() for leader in drafting.leaders(served.evaluator, limit)]}
 
 
 def _add_jobs(server: ToolServer, served: Served) -> None:
-    evaluator = served.evaluator
-
     def scored(name: str) -> Expression:
         """Return a factor that this run scored: within its fields, at the price of an evaluation, and on record."""
-        row = evaluator.rows.get(name)
+        row = served.evaluator.rows.get(name)
         if row is None:
             raise UnknownFactor(
                 "This run scored no factor with this id.", field="id", got=name,
                 hint="score_factor first; its answer carries the id.",
             )  # fmt: skip
-        return evaluator.read(row.text)
+        return served.evaluator.read(row.text)
 
     @server.tool(annotations=READ_ONLY)
     @tool
@@ -178,7 +182,7 @@ def _add_jobs(server: ToolServer, served: Served) -> None:
         """Begin a job: where a scored factor breaks, in crises, planted regimes, bad data and late fills, on search days."""
         expression = scored(id)
         return served.jobs.begin(
-            "stress", {"id": id}, lambda advance: stress_on_search(evaluator, [expression], after=advance)
+            "stress", {"id": id}, lambda advance: stress_on_search(served.evaluator, [expression], after=advance)
         )
 
     @server.tool(annotations=READ_ONLY)
@@ -186,7 +190,7 @@ def _add_jobs(server: ToolServer, served: Served) -> None:
     def measure_decay(id: FactorId) -> dict[str, Any]:
         """Begin a job: a scored factor's RankIC by horizon from 1 to 20 days, by year and by regime, on search days."""
         expression = scored(id)
-        return served.jobs.begin("decay", {"id": id}, lambda _: _decay(evaluator, expression.text))
+        return served.jobs.begin("decay", {"id": id}, lambda _: _decay(served.evaluator, expression.text))
 
     @server.tool(annotations=READ_ONLY)
     @awaited
@@ -208,17 +212,17 @@ def _decay(evaluator: Evaluator, text: str) -> dict[str, Any]:
     }
 
 
-def _add_resources(server: ToolServer, evaluator: Evaluator) -> None:
+def _add_resources(server: ToolServer, served: Served) -> None:
     @server.resource("alphaloom://rules", mime_type="application/json", name="rules")
     def rules() -> str:
         """Tell the rules by which factors are scored and judged: horizon, costs, limits, the stream of trials."""
-        return json.dumps(evaluator.settings.model_dump(mode="json"), ensure_ascii=False)
+        return json.dumps(served.evaluator.settings.model_dump(mode="json"), ensure_ascii=False)
 
     @server.resource("alphaloom://reports/run", mime_type="application/json", name="report of this run")
     def report() -> str:
         """Tell what this run scored and submitted so far: best factors on search, verdicts in words, what is left to spend."""
+        evaluator = served.evaluator
         told = recall_facts(evaluator, REPORTED)
         verdicts = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts(evaluator.run)}
-        left = {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
         kept = {name: told[name] for name in ("factors", "leaders", "hypotheses", "mechanisms")}
-        return json.dumps({"run": evaluator.run, **left, "verdicts": verdicts, **kept}, ensure_ascii=False)
+        return json.dumps({"run": evaluator.run, **_left(evaluator), "verdicts": verdicts, **kept}, ensure_ascii=False)

@@ -52,43 +52,45 @@ def factors_server(served: Served) -> ToolServer:
         instructions="Check, explain, translate and compare formulas; keep drafts; recall what was tried. "
         "alphaloom://operators lists the language. A formula that check_factor refuses comes back with what to change.",
     )  # fmt: skip
-    _add_language(server, served.evaluator)
-    _add_known(server, served.evaluator, holdings)
+    _add_language(server, served)
+    _add_known(server, served, holdings)
     _add_resources(server, holdings)
     _add_completions(server, holdings)
     add_prompts(server, holdings)
     return server
 
 
-def _add_language(server: ToolServer, evaluator: Evaluator) -> None:
-    fields = tuple(evaluator.panel.fields)
+def _add_language(server: ToolServer, served: Served) -> None:
+    def fields() -> tuple[str, ...]:
+        return tuple(served.evaluator.panel.fields)
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def check_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
         """Parse a formula: its id, canonical form, unit and warm-up, or everything that is wrong with it and where."""
-        return _permitted(evaluator, checked(text, fields=fields, dialect=dialect))
+        return _permitted(served.evaluator, checked(text, fields=fields(), dialect=dialect))
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def explain_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
         """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
-        return explained(parse(text, fields=fields, dialect=dialect))
+        return explained(parse(text, fields=fields(), dialect=dialect))
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def translate_factor(text: Text, source: Dialect, target: Dialect = "alphaloom") -> dict[str, Any]:
         """Carry a formula from one language to another, with notes on what differs, or say why it cannot be."""
-        return translated(text, source, target, fields=fields)
+        return translated(text, source, target, fields=fields())
 
 
-def _add_known(server: ToolServer, evaluator: Evaluator, holdings: Holdings) -> None:
+def _add_known(server: ToolServer, served: Served, holdings: Holdings) -> None:
     @server.tool(annotations=READ_ONLY)
     @tool
     def find_similar(
         text: Text, top: Annotated[int, Field(ge=1, le=20, description="how many at most")] = 5
     ) -> dict[str, Any]:
         """Return the known formulas (library and published) that share the largest subtree with this one."""
+        evaluator = served.evaluator
         found = nearest(evaluator.read(text), evaluator.known(), top)
         rows = [
             {"name": like.known.name, "where": like.known.where, "ratio": tidy(like.ratio), "shared": like.shared}
@@ -122,6 +124,7 @@ def _add_known(server: ToolServer, evaluator: Evaluator, holdings: Holdings) -> 
         note: Annotated[str, Field(max_length=1_000, description="why you keep it")] = "",
     ) -> dict[str, Any]:
         """Keep a formula as a draft of yours, to come back to. It costs no evaluation and no trial, and proves nothing."""
+        evaluator = served.evaluator
         found = _permitted(evaluator, checked(text, fields=tuple(evaluator.panel.fields)))
         if not found["ok"]:
             return {**found, "registered": False}
@@ -140,7 +143,7 @@ def _add_known(server: ToolServer, evaluator: Evaluator, holdings: Holdings) -> 
         ] = False,
     ) -> dict[str, Any]:
         """Return what was tried and how it went on the search window, and the fields that there are."""
-        told = recall_facts(evaluator, limit, query)
+        told = recall_facts(served.evaluator, limit, query)
         return told if language else {name: each for name, each in told.items() if name != "operators"}
 
 

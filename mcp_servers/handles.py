@@ -105,7 +105,8 @@ class Handles:
         self.folder = folder
         self.clock = clock
         self._swept = float("-inf")
-        self._given: dict[str, OrderedDict[str, tuple[str, int]]] = {}
+        self._given: dict[str, OrderedDict[str, tuple[int, float]]] = {}
+        """Of each caller, the handles that open: size of the panel in bytes, and the end in seconds since 1970."""
 
     @cached_property
     def _key(self) -> bytes:
@@ -123,22 +124,27 @@ class Handles:
         handed = Handed(handle, content, table.num_rows, table.num_columns, len(whole), shown, parts, expires)
         told = {"content": content, "expires": expires.timestamp(), "parts": [list(part) for part in parts]}
         with turn(self.folder / "lock"):
-            self._drop_expired()
-            self._make_room(caller, handle, content, len(whole))
+            dropped = self._make_room(caller, handle, len(whole), expires.timestamp())
             _write(self.folder / f"{content}.parquet", whole)
             _write(self.folder / f"{handle}.json", json.dumps(told).encode())
+            self._sweep(at_once=dropped)
         return handed
 
-    def _make_room(self, caller: str, handle: str, content: str, size: int) -> None:
-        """Take back a caller's oldest panels where it holds too much with this one: disks are not filled by asking."""
-        own = self._given.setdefault(caller, OrderedDict())
+    def _make_room(self, caller: str, handle: str, size: int, expires: float) -> bool:
+        """Take back a caller's oldest handles where it holds too much with this one: disks are not filled by asking.
+
+        Returns whether any was taken back. The panels go with the next sweep, unless somebody else's handle opens them.
+        """
+        now, own = self.clock().timestamp(), self._given.setdefault(caller, OrderedDict())
         own.pop(handle, None)
-        own[handle] = (content, size)
-        while len(own) > 1 and sum(bytes_ for _, bytes_ in own.values()) > CALLER_BYTES:
-            dropped, (old, _) = own.popitem(last=False)
-            (self.folder / f"{dropped}.json").unlink(missing_ok=True)
-            if not any(old == each for kept in self._given.values() for each, _ in kept.values()):
-                (self.folder / f"{old}.parquet").unlink(missing_ok=True)
+        while own and next(iter(own.values()))[1] <= now:
+            own.popitem(last=False)
+        own[handle] = (size, expires)
+        dropped = False
+        while len(own) > 1 and sum(bytes_ for bytes_, _ in own.values()) > CALLER_BYTES:
+            (self.folder / f"{own.popitem(last=False)[0]}.json").unlink(missing_ok=True)
+            dropped = True
+        return dropped
 
     def fetch(self, handle: str, part: int, caller: str, as_of: str) -> bytes:
         """Return one part as a Parquet file.
@@ -176,12 +182,17 @@ class Handles:
         own = hmac.compare_digest(self._handle(caller, as_of, told["content"]), plain)
         return told if own and told["expires"] > self.clock().timestamp() else None
 
-    def _drop_expired(self) -> None:
-        """Remove what nobody may open any more, and files that no handle names; once a minute is enough."""
+    def _sweep(self, *, at_once: bool) -> None:
+        """Remove what nobody may open any more, panels that no handle opens, and what a server that died left half written.
+
+        Once a minute is enough, unless room is wanted at once. Who sweeps holds the folder's lock, so that nobody writes.
+        """
         now, used = self.clock().timestamp(), set[str]()
-        if now < self._swept + SWEEP_S:
+        if not at_once and now < self._swept + SWEEP_S:
             return
         self._swept = now
+        for place in [*self.folder.glob("*.json.*"), *self.folder.glob("*.parquet.*")]:
+            place.unlink(missing_ok=True)
         for place in self.folder.glob("*.json"):
             told = json.loads(place.read_bytes())
             if told["expires"] <= now:

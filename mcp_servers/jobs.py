@@ -14,7 +14,7 @@ import anyio
 
 from ..ledger import AlphaloomError, digest
 from .answers import refusal_of
-from .errors import JobEnded, TooManyJobs, UnknownJob
+from .errors import ServersEnd, TooManyJobs, UnknownJob
 
 __all__ = ["Jobs"]
 
@@ -46,7 +46,7 @@ class Job:
         """Note how many steps of the work are done; end it there when no more is wanted."""
         self.steps = steps
         if self.closing.is_set():
-            raise JobEnded("The servers end.", field="job", got=self.id)
+            raise ServersEnd("The servers end.", field="job", got=self.id)
 
     @property
     def failed(self) -> bool:

@@ -41,6 +41,8 @@ MEANINGS = {
     "cap": "market capitalisation, in currency",
 }
 
+NOTHING = "No name or meaning holds this word. An empty query lists all; what is no field may be a formula, such as high - low."
+
 FieldName = Annotated[str, Field(max_length=200, description="a field that search_fields names, such as close")]
 
 SCOPES = dict.fromkeys(
@@ -51,7 +53,7 @@ SCOPES = dict.fromkeys(
 
 def market_server(served: Served) -> ToolServer:
     """Return the market server of one panel. Nothing after the search window leaves it."""
-    shown = Shown(served.evaluator)
+    shown = Shown(served)
     server = ToolServer(
         "alphaloom-market", entry=served.entry, scopes=SCOPES, reading=Scope.DATA_READ,
         instructions="Fields, names, days and values of the search window; nothing later can be had. Begin with search_fields. "
@@ -64,7 +66,8 @@ def market_server(served: Served) -> ToolServer:
         query: Annotated[str, Field(max_length=200, description="a word of a name or meaning; empty for all")] = "",
     ) -> dict[str, Any]:
         """Return the fields and groups that factors may use, filtered by a word of their name or meaning."""
-        return {"fields": _fields(shown, query), "groups": shown.labels(query.strip().lower())}
+        fields, groups = _fields(shown, query), shown.labels(query.strip().lower())
+        return {"fields": fields, "groups": groups, **({} if fields or groups else {"hint": NOTHING})}
 
     @server.tool(annotations=READ_ONLY)
     @tool

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
@@ -26,7 +27,7 @@ from ..sandbox import Runner
 from .access import Caller
 from .drafts import CALLER
 from .entry import Entry, Record
-from .errors import NothingShown
+from .errors import NothingShown, ServersEnd
 from .handles import Handles
 from .jobs import Jobs
 from .served import PANELS, Served
@@ -40,10 +41,9 @@ class Ground:
 
     Attributes
     ----------
-    panel : Panel
-        All that there is; nobody is shown it as it is who has a last day.
-    dataset : str
-        What it is called.
+    opening : callable
+        Returns all the data that there are, and what they are called; asked once, when they are first needed. Nobody is shown
+        them as they are who has a last day.
     ledger : Ledger
         The workspace's record.
     settings, budget, mandate
@@ -67,8 +67,7 @@ class Ground:
         field is served a panel without it.
     """
 
-    panel: Panel
-    dataset: str
+    opening: Callable[[], tuple[Panel, str]]
     ledger: Ledger
     settings: EvidenceSettings
     budget: Budget
@@ -83,8 +82,24 @@ class Ground:
     news: Shelf | None = None
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
+    @cached_property
+    def _opened(self) -> tuple[Panel, str]:
+        return self.opening()
+
+    @property
+    def panel(self) -> Panel:
+        """All the data that there are."""
+        return self._opened[0]
+
+    @property
+    def dataset(self) -> str:
+        """What they are called."""
+        return self._opened[1]
+
     def withheld(self, caller: Caller) -> frozenset[str]:
         """Return the fields and groups that a caller may not see."""
+        if not self.labels:
+            return frozenset()
         found = marked(self.panel, self.labels, caller.labels)
         if ALL in found:
             raise NothingShown(
@@ -112,10 +127,12 @@ class Rooms:
     def __init__(self, ground: Ground, ceiling: date | None = None) -> None:
         self.ground, self.ceiling = ground, ceiling
         self._benches: dict[tuple[date | None, frozenset[str]], Bench] = {}
-        self._served: dict[Standing, Served] = {}
+        self._evaluators: dict[Standing, Evaluator] = {}
+        self._jobs: dict[Standing, Jobs] = {}
         self._handles = Handles(ground.ledger.workspace / PANELS, ground.clock)
         self._runs = ExitStack()
-        self._turn = Lock()
+        self._turn, self._registering = Lock(), Lock()
+        self._closed = False
 
     def __enter__(self) -> Self:
         """Return the rooms."""
@@ -124,7 +141,9 @@ class Rooms:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close every caller's run."""
+        """Close every caller's run; what is being opened is not waited for, and leaves no run behind."""
+        with self._registering:
+            self._closed = True
         self._runs.close()
 
     def last_day(self, caller: Caller) -> date | None:
@@ -133,7 +152,26 @@ class Rooms:
         return min(days, default=None)
 
     def served(self, caller: Caller) -> Served:
-        """Return what a caller's servers stand on: the same run for all tokens of one caller that let it see the same.
+        """Return what a caller's servers stand on; its run is opened when it is first asked for.
+
+        All tokens of one caller that let it see the same share a run and its jobs.
+
+        Raises
+        ------
+        NothingShown
+            It may see nothing of this data.
+        """
+        ground, day = self.ground, self.last_day(caller)
+        standing = (caller.id, caller.fields, ground.withheld(caller), day)
+        with self._turn:
+            if standing not in self._jobs:
+                self._jobs[standing] = Jobs()
+                self._runs.callback(self._jobs[standing].close)
+        entry = Entry(caller, ground.record, day)
+        return Served(lambda: self._opened(standing, caller), entry, self._handles, self._jobs[standing], ground.news)
+
+    def _opened(self, standing: Standing, caller: Caller) -> Evaluator:
+        """Return the run of those who stand alike, opened once.
 
         Raises
         ------
@@ -142,26 +180,26 @@ class Rooms:
         EvidenceError
             What was known is too little to fix windows on, or it may read fields that are not there.
         """
-        day = self.last_day(caller)
-        standing = (caller.id, caller.fields, self.ground.withheld(caller), day)
-        with self._turn:
-            if standing not in self._served:
-                self._served[standing] = self._opened(caller)
-            return replace(self._served[standing], entry=Entry(caller, self.ground.record, day))
+        if standing not in self._evaluators:
+            with self._turn:
+                if standing not in self._evaluators:
+                    self._evaluators[standing] = self._begun(standing, caller)
+        return self._evaluators[standing]
 
-    def _opened(self, caller: Caller) -> Served:
-        ground, day = self.ground, self.last_day(caller)
-        evaluator, jobs = self._evaluator(caller), Jobs()
-        self._runs.callback(jobs.close)
-        return Served(evaluator, Entry(caller, ground.record, day), self._handles, jobs, ground.news)
+    def _begun(self, standing: Standing, caller: Caller) -> Evaluator:
+        """Return an evaluator; all that takes long is done before its run is begun."""
+        bench = self._bench(standing[-1], standing[-2])
+        with self._registering:
+            if self._closed:
+                raise ServersEnd("The servers end.", field="server")
+            return self._registered(bench, standing, caller)
 
-    def _evaluator(self, caller: Caller) -> Evaluator:
+    def _registered(self, bench: Bench, standing: Standing, caller: Caller) -> Evaluator:
         """Return an evaluator with a run of its own on the ledger."""
-        ground, day = self.ground, self.last_day(caller)
-        bench = self._bench(day, ground.withheld(caller))
+        ground, (_, _, withheld, day) = self.ground, standing
         panel, now = bench.scorer.panel, ground.clock()
         slug = "-".join(re.findall(r"[A-Za-z0-9]+", caller.id))[:40].lower() or "caller"
-        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), caller.id, *self._seen(caller)])[:4]}"
+        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), *_spelled(standing)])[:4]}"
         evaluator = bench.evaluator(name, ground.budget, mandate=_mandate(ground.mandate, caller))
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
         config |= {CALLER: caller.id}
@@ -170,16 +208,11 @@ class Rooms:
             Run(name, config | {"rules": rules}, ground.seed, bench.windows.boundaries.dataset, now.isoformat())
         )
         columns = {*panel.fields} - {*evaluator.mandate.columns(panel)}
-        held = self._held(day, ground.withheld(caller) | columns)
+        held = self._held(day, withheld | columns)
         ground.ledger.record_event(name, "library", "start", held)
         self._runs.callback(ground.ledger.finish_run, name, "done")
         self._runs.enter_context(ground.ledger.lock(name))
         return evaluator
-
-    def _seen(self, caller: Caller) -> list[str]:
-        """Return what a caller may see, spelled: runs of one caller on different data are begun at one moment too."""
-        fields = ["all"] if caller.fields is None else sorted(caller.fields)
-        return [str(self.last_day(caller)), *sorted(self.ground.withheld(caller)), "fields", *fields]
 
     def _held(self, day: date | None, hidden: frozenset[str]) -> list[str]:
         """Return the factors of the library that no later day judged, and in whose text no hidden field stands."""
@@ -204,6 +237,12 @@ class Rooms:
                 panel, ground.ledger, ground.settings, dataset, apart=day is not None, runner=ground.runner
             )
         return self._benches[key]
+
+
+def _spelled(standing: Standing) -> list[str]:
+    """Return who a caller is and what it may see, as text: runs of one caller on different data are begun at one moment too."""
+    caller, fields, withheld, day = standing
+    return [caller, str(day), *sorted(withheld), "fields", *(["all"] if fields is None else sorted(fields))]
 
 
 def _mandate(mandate: Mandate, caller: Caller) -> Mandate:

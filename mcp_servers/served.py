@@ -25,8 +25,8 @@ class Served:
 
     Attributes
     ----------
-    evaluator : Evaluator
-        Its run, on data as they were known on its last day.
+    opening : callable
+        Returns its run, on data as they were known on its last day; the first who asks waits until it is open.
     entry : Entry
         Who it is, what it may do, and the record of its calls.
     handles : Handles
@@ -37,11 +37,16 @@ class Served:
         Texts, answered as of the end of its search window (`texts`); None: there are none.
     """
 
-    evaluator: Evaluator
+    opening: Callable[[], Evaluator]
     entry: Entry
     handles: Handles
     jobs: Jobs
     news: Shelf | None = None
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The caller's run: servers are built, and answer what they have, before it is open."""
+        return self.opening()
 
     @classmethod
     def ours(
@@ -49,4 +54,4 @@ class Served:
     ) -> Served:
         """Return what a campaign's own agents are served: everything, under the same rules as anybody else."""
         entry = Entry(Caller(f"run:{evaluator.run}", EVERYTHING), record)
-        return cls(evaluator, entry, Handles(evaluator.ledger.workspace / PANELS, clock), Jobs(), news)
+        return cls(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / PANELS, clock), Jobs(), news)

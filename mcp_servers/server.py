@@ -65,6 +65,7 @@ class ToolServer(MCPServer):
         """Servers that answer on the same connection: what is refused as unknown names theirs too."""
         self.completes: Complete | None = None
         self._scopes, self._reading = dict(scopes), reading
+        self._schemas: dict[str, dict[str, Any]] = {}
 
     async def list_tools(self) -> list[Tool]:
         """Return the tools that the caller may call."""
@@ -107,7 +108,7 @@ class ToolServer(MCPServer):
 
     async def has_tool(self, name: str) -> bool:
         """Tell whether it has a tool, whoever may call it."""
-        return name in {tool.name for tool in await super().list_tools()}
+        return name in await self._known()
 
     async def has_prompt(self, name: str) -> bool:
         """Tell whether it has a prompt, whoever may use it."""
@@ -185,10 +186,16 @@ class ToolServer(MCPServer):
             return _refused(error)
         return None
 
+    async def _known(self) -> dict[str, dict[str, Any]]:
+        """Return each tool's schema by its name; they are written once: no tool comes after the first call."""
+        if not self._schemas:
+            self._schemas = {tool.name: tool.input_schema for tool in await super().list_tools()}
+        return self._schemas
+
     async def _called(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None
     ) -> CallToolResult | InputRequiredResult:
-        schemas = {tool.name: tool.input_schema for tool in await super().list_tools()}
+        schemas = await self._known()
         if name not in schemas:
             listed = [tool.name for server in (self, *self.beside) for tool in await server.list_tools()]
             return _refused(_unknown("tool", name, sorted(listed)))

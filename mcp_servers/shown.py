@@ -14,6 +14,7 @@ from ..market.adjusted import adjusted_fields
 from ..market.known import NOT_POINT_IN_TIME, last_known
 from ..market.panel import UNKNOWN_GROUP, Panel
 from .errors import BadArguments, UnknownField
+from .served import Served
 
 __all__ = ["Shown"]
 
@@ -22,9 +23,14 @@ MOST_LABELS = 100
 
 @dataclass(frozen=True)
 class Shown:
-    """The search window of a run's panel."""
+    """The search window of a caller's panel."""
 
-    evaluator: Evaluator
+    served: Served
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The caller's run."""
+        return self.served.evaluator
 
     @cached_property
     def panel(self) -> Panel:
@@ -70,10 +76,9 @@ class Shown:
         allowed = self.evaluator.mandate.columns(self.evaluator.panel)
         if root.op == "field" and root.name in allowed:
             return root.name
-        raise UnknownField(
-            "Only fields can be shown, not formulas.", field="field", got=text[:100], allowed=sorted(allowed),
-            hint="Score a formula with score_factor of the evaluation server.",
-        )  # fmt: skip
+        said = "This field may not be read here." if root.op == "field" else "Only fields can be shown, not formulas."
+        hint = "" if root.op == "field" else "Score a formula with score_factor of the evaluation server."
+        raise UnknownField(said, field="field", got=text[:100], allowed=sorted(allowed), hint=hint)
 
     def columns(self, symbols: list[str]) -> list[int]:
         """Return the columns of symbols, all of them where none is given.

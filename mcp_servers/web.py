@@ -50,6 +50,8 @@ CALLERS = 256
 AT_ONCE = 6
 """Requests of one caller that one of its servers works on at once: tools run on threads that all callers share."""
 PATH = "/mcp"
+SERVER_ERROR = -32_000
+"""The first of the codes that JSON-RPC leaves to servers."""
 METADATA = "/.well-known/oauth-protected-resource"
 ANONYMOUS, UNKNOWN = "anonymous", "unknown"
 STRANGERS = 120
@@ -168,7 +170,10 @@ def _refused_as(status: int, body: bytes) -> str:
 def _said(
     status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    return JSONResponse({"code": code, "message": message, "hint": hint}, status, headers)
+    """Return a refusal in the form in which clients look for a reason: that of JSON-RPC, of no request."""
+    told = {"code": SERVER_ERROR, "message": f"{message} {hint}".strip()}
+    data = {"code": code, "message": message, "hint": hint}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": told | {"data": data}}, status, headers)
 
 
 def _told(status: int, error: AlphaloomError) -> JSONResponse:
@@ -304,13 +309,18 @@ class Web:
             return self._ready[key]
         async with self._turn:
             if key not in self._ready:
-                served = await anyio.to_thread.run_sync(self.rooms.served, caller)
+                served = await anyio.to_thread.run_sync(self._open, caller)
                 assert self._tasks is not None, "the application is running"
                 self._ready[key] = await self._tasks.start(self._run, served, server)
                 while len(self._ready) > CALLERS * (len(SERVERS) + 1):
                     self._ready.popitem(last=False)[1].end.set()
             self._ready.move_to_end(key)
             return self._ready[key]
+
+    def _open(self, caller: Caller) -> Served:
+        served = self.rooms.served(caller)
+        _ = served.evaluator  # why it cannot be opened is told before a server is begun
+        return served
 
     async def _run(self, served: Served, server: str, *, task_status: TaskStatus[Attached]) -> None:
         """Run a caller's server until it must make room."""

@@ -56,7 +56,9 @@ def in_memory(folder: Path) -> Any:
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(folder / "memory", clock=now))
         calls = stack.enter_context(CallLog.open(folder / "memory" / "audit", clock=now))
-        ground = Ground(panel, dataset, ledger, settings.evidence, settings.budget, Mandate(), now, calls.append)
+        ground = Ground(
+            lambda: (panel, dataset), ledger, settings.evidence, settings.budget, Mandate(), now, calls.append
+        )
         served = stack.enter_context(Rooms(ground)).served(Caller("bench", EVERYTHING))
         yield {name: build_server(name, served) for name in SERVERS}
 

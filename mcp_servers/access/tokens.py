@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import secrets
 import threading
 from collections.abc import Callable
@@ -23,6 +24,7 @@ PREFIX = "alt_"
 LONGEST = 4_096
 """Characters of a bearer token that are looked at."""
 SECRET_BYTES = 32
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class _Known:
 class Tokens:
     """The tokens of a file, read again whenever it changes, so that what is revoked is refused with the next call.
 
-    A file that cannot be used any more refuses everybody; `problem` says why.
+    A file that cannot be used any more refuses everybody; `problem` says why, and so does the log, once.
     """
 
     waits = False
@@ -199,6 +201,8 @@ class Tokens:
         try:
             entries, signature = read_entries(self._path)
         except SettingsError as error:
+            if str(error) != str(self.problem):
+                LOG.warning("nobody is let in: %s", error)
             self.problem = error
             return None, ()
         self.problem = None

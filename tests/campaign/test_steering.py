@@ -57,6 +57,22 @@ def test_a_field_that_the_panel_lacks_ends_the_run_before_it_begins(files: Files
     assert (caught.value.field, caught.value.got) == ("steer.fields", ["sentiment"])
 
 
+@pytest.mark.parametrize(
+    ("label", "more", "said"),
+    [("cap", ["steer.fields=[close, cap]"], "no field cap"), ('"*"', [], "not local"), ("volum", [], "volum")],
+)
+def test_what_is_marked_is_told_to_no_model_that_is_elsewhere(
+    label: str, more: list[str], said: str, files: Files, tmp_path: Path
+) -> None:
+    marks = f"market.labels={{{label}: [confidential]}}"
+    with pytest.raises(AlphaloomError, match=said):
+        searched(
+            files, tmp_path, marks, "models.models={researcher: {model: offline/researcher, place: remote}}", *more
+        )
+    if label == "cap":
+        assert searched(files, tmp_path, marks, *more)["evaluations"], "a model on this machine is told"
+
+
 def test_mistakes_in_the_section_are_told_together(files: Files) -> None:
     with pytest.raises(SettingsError, match="2 mistakes") as caught:
         Campaign.from_yaml(files.campaign, overrides=["steer.avoid=[of the]", "steer.gaol=calm"])

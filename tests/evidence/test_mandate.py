@@ -31,7 +31,7 @@ def test_a_field_that_is_not_allowed_is_never_scored(limited: Evaluator) -> None
     answer = limited.propose(Proposal(text, claim_of(text), "k1"))
     assert (answer["ok"], answer["stage"]) == (False, "mandate")
     assert answer["errors"][0]["message"] == (
-        "this campaign does not use the field volume (steer.fields): allowed are close, returns"
+        "the field volume may not be used here (steer.fields of the campaign, or the token): allowed are close, returns"
     )
     assert limited.evaluations_spent() == 0
     assert [row.stage for row in limited.ledger.attempts("run")] == ["mandate"]

@@ -107,7 +107,16 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
     texts = [text(f"Acme opens plant {place}.", day) for place, day in enumerate(days)]
     with Ledger.open(folder, clock=clock) as ledger, shelved(folder / NEWS, *texts) as news:
         ground = Ground(
-            panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, actions, "adjusted", news=news
+            lambda: (panel, "sold"),
+            ledger,
+            SETTINGS,
+            Budget(),
+            Mandate(),
+            clock,
+            unrecorded,
+            actions,
+            "adjusted",
+            news=news,
         )
         with Rooms(ground) as rooms:
             return asyncio.run(ask(rooms))
@@ -138,7 +147,9 @@ def test_an_earlier_ceiling_of_the_server_holds_for_every_caller(tmp_path: Path)
     day, later = (VENDOR.raw.dates[row].astype(object) for row in (350, 400))
     with Ledger.open(tmp_path, clock=clock) as ledger:
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted")
+        ground = Ground(
+            lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted"
+        )
         with Rooms(ground, ceiling=day) as rooms:
             ann, bob = rooms.served(Caller("ann", as_of=later)), rooms.served(Caller("bob"))
             assert ann.evaluator.panel.dates[-1] == panel.dates[350]
@@ -165,7 +176,9 @@ def test_a_library_factor_that_later_days_judged_is_not_there_yet(tmp_path: Path
     with Ledger.open(tmp_path, clock=clock) as ledger:
         for row in (kept, by_hand):
             ledger.add_to_library(row)
-        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted")
+        ground = Ground(
+            lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted"
+        )
         with Rooms(ground) as rooms:
             seen = {
                 day: {row["id"] for row in Holdings(rooms.served(Caller(str(day), EVERYTHING, as_of=day))).search("")}
@@ -183,7 +196,9 @@ def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
     labels = {"vwap": ["confidential"], "amount": ["confidential", "jurisdiction:CH"]}
     with Ledger.open(tmp_path, clock=clock) as ledger:
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, labels=labels)
+        ground = Ground(
+            lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, labels=labels
+        )
         with Rooms(ground) as rooms:
 
             def fields(*scopes: str) -> set[str]:
@@ -200,7 +215,7 @@ def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
             assert rooms.served(Caller("bob", frozenset({"data:jurisdiction:CH"}))).evaluator.panel.fields
         one = Rooms(replace(ground, labels={"close": ["confidential"]}))
         with one, pytest.raises(MarketError, match="Label all of it"):
-            one.served(Caller("eve"))
+            _ = one.served(Caller("eve")).evaluator
 
 
 def test_fields_that_meet_nowhere_are_none_and_not_all(tmp_path: Path) -> None:
@@ -210,11 +225,11 @@ def test_fields_that_meet_nowhere_are_none_and_not_all(tmp_path: Path) -> None:
     with Ledger.open(tmp_path, clock=clock) as ledger:
         mandate = Mandate(("close", "returns"))
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), mandate, clock, unrecorded)
+        ground = Ground(lambda: (panel, "sold"), ledger, SETTINGS, Budget(), mandate, clock, unrecorded)
         with Rooms(ground) as rooms:
             for fields in (frozenset({"volume"}), frozenset[str]()):
                 with pytest.raises(NothingShown, match="No field"):
-                    rooms.served(Caller("ann", EVERYTHING, fields))
+                    _ = rooms.served(Caller("ann", EVERYTHING, fields)).evaluator
 
 
 def test_windows_of_who_knows_more_tell_nothing_and_nothing_is_fixed_by_who_knows_less(tmp_path: Path) -> None:
@@ -225,7 +240,7 @@ def test_windows_of_who_knows_more_tell_nothing_and_nothing_is_fixed_by_who_know
         with Ledger.open(tmp_path / folder, clock=clock) as ledger:
             panel = VENDOR.sold(420, ACTIONS)
             ground = Ground(
-                panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted"
+                lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted"
             )
             with Rooms(ground) as rooms:
                 return [rooms.served(caller).evaluator.windows.search.record() for caller in callers]
@@ -243,7 +258,7 @@ def test_tokens_of_one_caller_that_see_the_same_share_one_run_and_its_budget(tmp
 
     with Ledger.open(tmp_path, clock=clock) as ledger:
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(panel, "sold", ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded)
+        ground = Ground(lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded)
         with Rooms(ground) as rooms:
             hours = [clock() + timedelta(hours=hour) for hour in range(3)]
             tokens = [Caller("ann", EVERYTHING, expires=hour) for hour in hours] + [

@@ -136,3 +136,22 @@ def test_what_one_caller_holds_is_limited_and_its_oldest_makes_room(
     assert 2 <= len(held) <= 3
     assert handles.fetch(handles.hand(tables[0], "bob", "x").handle, 0, "bob", "x"), "somebody else's stays"
     assert len(list(handles.folder.glob("*.parquet"))) == len(held) + 1
+
+
+def test_a_panel_stays_while_a_handle_of_another_server_opens_it(
+    handles: Handles, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = Handles(handles.folder, clock).hand(SMALL, "bob", "x").handle
+    handles.hand(SMALL, "ann", "x")
+    monkeypatch.setattr(panels, "CALLER_BYTES", 1)
+    handles.hand(WIDE, "ann", "x")
+    assert Handles(handles.folder, clock).fetch(others, 0, "bob", "x")
+
+
+def test_what_was_left_half_written_goes(handles: Handles) -> None:
+    handles.hand(SMALL, "ann", "x")
+    left = [handles.folder / f"{'0' * 64}.{kind}.1a2b3c4d" for kind in ("parquet", "json")]
+    for place in left:
+        place.write_bytes(b"half")
+    Handles(handles.folder, handles.clock).hand(SMALL, "ann", "x")
+    assert not any(place.exists() for place in left)

@@ -127,7 +127,7 @@ def test_names_are_completed_as_far_as_the_caller_may_know_them(evaluator: Evalu
 def test_who_may_not_read_is_shown_nothing(evaluator: Evaluator) -> None:
     calls: list[ToolCall] = []
     entry = Entry(Caller("eve", frozenset({"data:read"})), calls.append)
-    served = Served(evaluator, entry, Handles(evaluator.ledger.workspace / "panels", clock), Jobs())
+    served = Served(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / "panels", clock), Jobs())
 
     async def ask(clients: dict[str, Any]) -> Any:
         factors = clients["factors"]

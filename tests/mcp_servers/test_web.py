@@ -71,6 +71,13 @@ class Running:
         self.calls.append(call)
 
 
+def reason(told: Any) -> dict[str, Any]:
+    """Return what a refusal says, as the SDKs' clients read it."""
+    body = told.json()
+    assert (body["jsonrpc"], body["id"]) == ("2.0", None)
+    return dict(body["error"]["data"])
+
+
 @contextmanager
 def running(
     folder: Path,
@@ -83,7 +90,9 @@ def running(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         served = Running(f"http://127.0.0.1:{port}")
-        with rooms_of(Ground(PANEL, "market", ledger, SETTINGS, Budget(), Mandate(), clock, served.record)) as rooms:
+        with rooms_of(
+            Ground(lambda: (PANEL, "market"), ledger, SETTINGS, Budget(), Mandate(), clock, served.record)
+        ) as rooms:
             served.app = web(rooms, verifier or Known(), Limits(**limits), protected)
             server = uvicorn.Server(uvicorn.Config(served.app, log_level="error", lifespan="on"))
             free.listen()
@@ -229,7 +238,7 @@ def test_nothing_is_told_that_cannot_be_recorded(served: Running) -> None:
             ]
         finally:
             served.full = False
-    assert {(each.status_code, each.json()["code"]) for each in answers} == {(503, "calls_unwritable")}
+    assert {(each.status_code, reason(each)["code"]) for each in answers} == {(503, "calls_unwritable")}
     assert not any("secret" in each.text for each in answers)
 
 
@@ -248,8 +257,8 @@ def test_why_a_server_cannot_be_opened_is_told_without_what_the_caller_need_not_
             httpx2.post(f"{served.url}/market/mcp", json=ASKED, headers=EARLY | {"Authorization": f"Bearer {who}"})
             for who in DAYS
         ]
-        assert [(each.status_code, each.json()["code"]) for each in answers] == [(409, "workspace"), (500, "failed")]
-        assert answers[0].json()["message"] == WorkspaceError.placeless
+        assert [(each.status_code, reason(each)["code"]) for each in answers] == [(409, "workspace"), (500, "failed")]
+        assert reason(answers[0])["message"] == WorkspaceError.placeless
         assert not any("secret" in each.text for each in answers)
         assert [(call.who, call.code) for call in served.calls] == [("early", "workspace"), ("late", "failed")]
 

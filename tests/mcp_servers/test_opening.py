@@ -1,0 +1,80 @@
+"""Servers answer before their data are open: what they are, and what they have; only what needs the data waits."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from alphaloom.evidence import Budget, Evaluator
+from alphaloom.evidence.mandate import Mandate
+from alphaloom.ledger import Ledger
+from alphaloom.market import MarketError, Panel
+from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.entry import EVERYTHING, Entry
+from alphaloom.mcp_servers.errors import ServersEnd, ToolError
+from alphaloom.mcp_servers.handles import Handles
+from alphaloom.mcp_servers.jobs import Jobs
+from alphaloom.mcp_servers.rooms import Ground, Rooms
+from alphaloom.mcp_servers.served import Served
+
+from ..evidence.lab import SMALL, market
+from .opened import opened_to, unrecorded
+
+
+def clock() -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def served(folder: Path, opening: Any) -> Served:
+    return Served(opening, Entry(Caller("ann", EVERYTHING), unrecorded), Handles(folder, clock), Jobs())
+
+
+def test_all_is_listed_before_the_data_are_open_and_a_call_waits_for_them(evaluator: Evaluator, tmp_path: Path) -> None:
+    ready = Event()
+
+    def opening() -> Evaluator:
+        assert ready.wait(60)
+        return evaluator
+
+    async def ask() -> dict[str, Any]:
+        async with opened_to(served(tmp_path, opening)) as sessions:
+            for session in sessions.values():
+                assert await session.tools()
+                assert (await session.client.list_resources()).resources
+            await sessions["factors"].client.list_prompts()
+            ready.set()
+            return await sessions["evaluation"].call("get_budget", {})
+
+    assert asyncio.run(ask())["trials_left"] == evaluator.trials_left()
+
+
+def test_what_cannot_be_opened_is_told_by_each_tool_that_needs_it(tmp_path: Path) -> None:
+    def opening() -> Evaluator:
+        raise MarketError("There are no such days.", field="as_of")
+
+    async def ask() -> Any:
+        async with opened_to(served(tmp_path, opening)) as sessions:
+            for session, name in (("market", "search_fields"), ("news", "search_news"), ("evaluation", "get_budget")):
+                with pytest.raises(ToolError, match="There are no such days"):
+                    await sessions[session].call(name, {})
+            return (await sessions["factors"].client.read_resource("alphaloom://operators")).contents
+
+    assert "ts_mean" in str(asyncio.run(ask())), "what needs no data is there"
+
+
+def test_rooms_that_close_while_they_are_opened_leave_no_run(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+
+        def opening() -> tuple[Panel, str]:
+            rooms.__exit__(None, None, None)
+            return market(), "late"
+
+        rooms = Rooms(Ground(opening, ledger, SMALL, Budget(), Mandate(), clock, unrecorded))
+        with pytest.raises(ServersEnd):
+            _ = rooms.served(Caller("ann", EVERYTHING)).evaluator
+        assert ledger.runs() == []
