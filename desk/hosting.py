@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -87,10 +88,11 @@ def _rooms(place: Place, ceiling: date | None) -> Iterator[Rooms]:
 
 
 def serve_stdio(server: str, place: Place, scopes: frozenset[str], ceiling: date | None) -> None:
-    """Serve one of the servers over standard input and output, until the client hangs up."""
-    signal.signal(signal.SIGTERM, _end)  # clients that wait no longer send it; what is open is closed first
-    with _rooms(place, ceiling) as rooms:
-        served = rooms.served(Caller(STDIO, scopes))
+    """Serve one of the servers over standard input and output, until the client hangs up or a signal asks to end."""
+    with ExitStack() as opened:
+        for number in (signal.SIGINT, signal.SIGTERM):  # clients that wait no longer send it
+            signal.signal(number, lambda *_: Thread(target=_end, args=(opened,)).start())
+        served = opened.enter_context(_rooms(place, ceiling)).served(Caller(STDIO, scopes))
         Thread(target=_opened, args=(served,), daemon=True).start()
         build_server(server, served).run("stdio")
 
@@ -133,8 +135,15 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
             uvicorn.Server(config).run(sockets=[listening])
 
 
-def _end(*_: object) -> None:
-    raise SystemExit(0)
+def _end(opened: ExitStack) -> None:
+    """Close what is open and end at once: a thread reads what the client says next, and would be waited for.
+
+    On a thread of its own, since a signal may come while the main one holds what closing needs.
+    """
+    try:
+        opened.close()
+    finally:
+        os._exit(0)
 
 
 def _verifier(door: Door) -> tuple[Verifier, Protected | None]:
