@@ -38,6 +38,7 @@ from mcp.types import (
 from pydantic import Field
 
 from alphaloom.mcp_servers.access import Scope
+from alphaloom.mcp_servers.entry import Entry
 from alphaloom.mcp_servers.served import Served
 from alphaloom.mcp_servers.server import ToolServer
 
@@ -59,6 +60,13 @@ STRING = {"type": "string"}
 Either = CallToolResult | InputRequiredResult
 
 
+class Open(Entry):
+    """Refuses nothing: the suite's tools ask for no scope, and what asks for none is nobody's."""
+
+    def refusal(self, tool: str, scope: str | None) -> None:
+        return None
+
+
 class FixtureServer(ToolServer):
     """Shows one tool with a schema that no Python signature has."""
 
@@ -72,7 +80,11 @@ class FixtureServer(ToolServer):
 def fixture_server(served: Served) -> ToolServer:
     """Return the server that the suite asks for."""
     server = FixtureServer(
-        "fixture", instructions="For a test suite.", entry=served.entry, scopes={}, reading=Scope.DATA_READ
+        "fixture",
+        instructions="For a test suite.",
+        entry=Open(served.entry.caller, served.entry.record),
+        scopes={},
+        reading=Scope.DATA_READ,
     )
     for add in (_add_contents, _add_questions, _add_rounds, _add_resources, _add_prompts):
         add(server)
