@@ -54,6 +54,7 @@ def factors_server(served: Served) -> ToolServer:
     )  # fmt: skip
     _add_language(server, served)
     _add_known(server, served, holdings)
+    _add_own(server, served, holdings)
     _add_resources(server, holdings)
     _add_completions(server, holdings)
     add_prompts(server, holdings)
@@ -116,6 +117,8 @@ def _add_known(server: ToolServer, served: Served, holdings: Holdings) -> None:
         """Return what is known of a factor on the search window: one scored in this run, of the library, or a draft."""
         return holdings.get(id)
 
+
+def _add_own(server: ToolServer, served: Served, holdings: Holdings) -> None:
     @server.tool(annotations=WRITES)
     @tool
     def register_factor(
