@@ -177,6 +177,28 @@ def test_idle_time_cannot_be_saved_up() -> None:
     assert 9 <= sum(number >= 60 for number in after) <= 11
 
 
+def test_idle_time_cannot_be_saved_up_where_nobody_waits_either() -> None:
+    """One tenant was served alone, never waiting; then both flood."""
+    alone = [Ask("a", 20.0, 10, 10, 10, 1, 0.0) for _ in range(60)]
+    both = [Ask(name, 20.0 if name == "b" and not number else 0.0, 10, 10, 10, 1, 0.0)
+            for number in range(40) for name in "ba"]  # fmt: skip
+    begun = hurried(run(FairnessSettings(places=1), alone + both)).begun
+    assert 9 <= sum(number % 2 == 0 for number in begun[60:80]) <= 11
+
+
+def test_who_is_ahead_stays_ahead_when_it_comes_back() -> None:
+    """A tenant that asks for long replies one by one gets no more than one that waits with short ones."""
+
+    async def steps(gate: Gate) -> None:
+        short = [asyncio.create_task(ask(gate, "short", 5)) for _ in range(90)]
+        for _ in range(10):
+            await ask(gate, "long", 30)
+        assert abs(gate.served("long") - gate.served("short")) <= bound(FairnessSettings(places=1), 0, 30)
+        await asyncio.gather(*short)
+
+    at(steps, places=1)
+
+
 def test_a_newcomer_waits_for_one_place_only() -> None:
     asked = [*(Ask("a", 0.0, 10, 10, 10, 1, 0.0) for _ in range(99)), Ask("b", 300.0, 10, 10, 10, 1, 0.0)]
     begun = hurried(run(FairnessSettings(places=2), asked)).begun
