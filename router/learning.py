@@ -57,11 +57,17 @@ class Bounds(_Settings):
     pinned: dict[str, Tier] = Field(default={}, description="intents that stay with one tier")
     hard: frozenset[str] = Field(default=frozenset({"hard"}), description="difficulties for which the floor holds")
     floor: float = Field(
-        default=0.9, ge=0, le=1, description="success that a local model must show before it gets a hard prompt; 0: none"
+        default=0.9,
+        ge=0,
+        le=1,
+        description="success that a local model must show before it gets a hard prompt; 0: none",
     )
-    quantile: float = Field(default=0.05, gt=0, lt=1, description="of the law of its success, which must reach the floor")
+    quantile: float = Field(
+        default=0.05, gt=0, lt=1, description="of the law of its success, which must reach the floor"
+    )
     try_hard_locally: bool = Field(
-        default=False, description="below the floor, let a hard prompt go by cascade: invalid replies go on to the frontier"
+        default=False,
+        description="below the floor, let a hard prompt go by cascade: invalid replies go on to the frontier",
     )
     failure_usd: float = Field(
         default=0.001, ge=0, allow_inf_nan=False, description="US dollars that an invalid reply costs beside its price"
