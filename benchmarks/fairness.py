@@ -194,9 +194,13 @@ def main() -> int:
     """Measure and print; 1 if the flood moves the tail under VTC by more than a fifth, from 16 places on."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--calls", type=int, default=10_000, help="calls of the quiet tenant")
-    calls = options.parse_args().calls
+    options.add_argument("--seed", type=int, default=0)
+    given = options.parse_args()
     scenarios = [
-        Scenario(places, load, longer, calls) for places in (8, 16, 64) for load in (0.5, 0.9) for longer in (1.0, 4.0)
+        Scenario(places, load, longer, given.calls, given.seed)
+        for places in (8, 16, 64)
+        for load in (0.5, 0.9)
+        for longer in (1.0, 4.0)
     ]
     found = [(scenario, ratios(scenario)) for scenario in scenarios]
     sys.stdout.write("p99 of waiting and service beside a flood, over that alone on half of the places\n")

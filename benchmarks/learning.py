@@ -105,20 +105,23 @@ def learner(seed: int, **bounds: object) -> Learner:
 
 
 HALF_LIFE = 100.0
-NOBODY: Callable[[Outcome], None] = lambda outcome: None  # noqa: E731
+
+
+def nobody(_: Outcome) -> None:
+    """Learn nothing."""
 
 
 def strategies(seed: int) -> dict[str, tuple[Strategy, Callable[[Outcome], None]]]:
     """Return every strategy, and who hears of its outcomes."""
     free, held = learner(seed, floor=0.0), learner(seed, try_hard_locally=True)
     return {
-        "always local": (always("local"), NOBODY),
-        "always frontier": (always("frontier"), NOBODY),
-        "always cascade": (always("cascade"), NOBODY),
+        "always local": (always("local"), nobody),
+        "always frontier": (always("frontier"), nobody),
+        "always cascade": (always("cascade"), nobody),
         "learner": (lambda key, cell, now: free.decide(key, *cell).way, free.record),
-        "oracle": (oracle, NOBODY),
+        "oracle": (oracle, nobody),
         "learner, floor 0.9": (lambda key, cell, now: held.decide(key, *cell).way, held.record),
-        "oracle, floor 0.9": (held_oracle, NOBODY),
+        "oracle, floor 0.9": (held_oracle, nobody),
     }
 
 

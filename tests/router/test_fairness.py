@@ -223,6 +223,28 @@ async def ask(gate: Gate, tenant: str, tokens: int = 10, seconds: float = 1.0) -
     return began
 
 
+@pytest.mark.parametrize("held", range(5))
+@pytest.mark.parametrize("patient", range(8))
+def test_a_call_cancelled_at_any_step_leaves_its_place_to_the_next(held: int, patient: int) -> None:
+    """Steps of the event loop, one by one: while it waits, as it is granted, as it begins, as it ends."""
+
+    async def call(gate: Gate, steps: int) -> None:
+        async with gate.place("a", 1, 1):
+            for _ in range(steps):
+                await asyncio.sleep(0)
+
+    async def steps(gate: Gate) -> None:
+        first, second, third = (asyncio.create_task(call(gate, steps)) for steps in (held, 2, 1))
+        for _ in range(patient):
+            await asyncio.sleep(0)
+        second.cancel()
+        found = await asyncio.gather(first, second, third, return_exceptions=True)
+        assert found[0] is found[2] is None
+        assert (gate.free, gate.waiting("a")) == (1, 0)
+
+    at(steps, places=1, tenants={"a": {"calls": 1, "tokens_per_minute": 100}})
+
+
 def test_a_full_queue_says_what_to_do() -> None:
     async def steps(gate: Gate) -> None:
         calls = [asyncio.create_task(ask(gate, "a")) for _ in range(3)]

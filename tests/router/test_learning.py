@@ -123,12 +123,12 @@ def test_the_cost_of_a_valid_reply_is_what_one_counts_by_hand() -> None:
     assert cost_per_valid("cascade", success, usd, 2.0) == pytest.approx((1 + 0.5 * (2 + 10 + 0.2 * 2)) / 0.9)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("half", [0, 1])
-def test_a_learner_costs_less_than_any_fixed_way(half: int) -> None:
-    for seed in range(2):
-        one = learner(seed, floor=0.0)
-        learned = World(seed, 1500).play(lambda key, cell, _: one.decide(key, *cell).way, one.record, [laws(half)])
-        assert learned < 0.95 * min(World(seed, 1500).play(always(way), lambda _: None, [laws(half)]) for way in WAYS)
+def test_a_learner_costs_less_than_any_fixed_way(half: int, seed: int) -> None:
+    one = learner(seed, floor=0.0)
+    learned = World(seed, 1500).play(lambda key, cell, _: one.decide(key, *cell).way, one.record, [laws(half)])
+    assert learned < 0.95 * min(World(seed, 1500).play(always(way), lambda _: None, [laws(half)]) for way in WAYS)
 
 
 def share_local(one: Learner, first: int) -> float:
@@ -154,6 +154,15 @@ def test_it_notices_that_a_model_became_worse_and_better_again() -> None:
     assert share_local(one, 2) < 0.2
     live(one, 0.97, 2500, "mended")
     assert share_local(one, 3) > 0.95
+
+
+def test_what_is_not_asked_is_forgotten_in_time() -> None:
+    """Else a tier that was poor once would never be tried again."""
+    one = Learner(Prior(half_life=10), Bounds(), 0, [local(False)] * 50)
+    assert one.known("code", "easy", "local").mean < 0.1
+    for _ in range(100):
+        one.record(Outcome("code", "frontier", True, 0.01))
+    assert one.known("code", "easy", "local").mean == pytest.approx(0.5, abs=0.01)
 
 
 def test_it_learns_the_price() -> None:
