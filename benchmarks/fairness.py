@@ -1,6 +1,6 @@
 """Does one tenant's flood move another tenant's tail? Calls through the router's gate, in simulated time.
 
-python -m benchmarks.fairness                  FIFO, round robin and VTC in one run; a minute
+python -m benchmarks.fairness                  FIFO, round robin and VTC in one run; a minute or two
 python -m benchmarks.fairness --calls 2000     fewer calls
 
 A quiet tenant and one that always has 100 calls waiting share an endpoint, half each. The quiet one's calls come at random

@@ -1,6 +1,6 @@
 """What does a valid reply cost if the router learns? Beside always-local, always-frontier, fixed cascade and an oracle.
 
-python -m benchmarks.learning                40 seeds of 4,000 tasks; two minutes
+python -m benchmarks.learning                40 seeds of 4,000 tasks; some minutes
 python -m benchmarks.learning --seeds 5      fewer
 
 Success is drawn by the laws below, which change half-way (the local model is exchanged: better at some intents, worse at

@@ -6,7 +6,8 @@ decision draws one chance of success from every law (Thompson sampling) and take
 to cost least. Old outcomes count less and less, so a model that was changed is noticed (Raj and Kalyani, arXiv 1707.09727).
 
 A decision depends on the seed, the key of the call and the outcomes so far, in their order, and on nothing else: the
-ledger's record is the authority, and what was learned is rebuilt from it. Nothing here is asked where a task may go to one
+ledger's record is the authority, and what was learned is rebuilt from it. The floor is looked at before each call, so its
+quantile is a rule for one look and no level of error over a course. Nothing here is asked where a task may go to one
 tier only, as a confidential one may.
 """
 
