@@ -7,7 +7,9 @@ RouterError                    the base of this room
 │   ├── RequestRefused         they will not take this request, however often it is sent
 │   └── AccessRefused          they will not take any: the key or the model's name is wrong, or nothing is left to pay with
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs
-└── BudgetEnded                the next call could pass the cap on calls, tokens or money
+├── BudgetEnded                the next call could pass the cap on calls, tokens or money
+├── QueueFull                  as many calls of this tenant wait as may wait
+└── QuotaReached               a tenant asks more calls at once, or more tokens in a minute, than it may
 """
 
 from __future__ import annotations
@@ -66,3 +68,17 @@ class BudgetEnded(RouterError):
 
     code = "budget_ended"
     exit_code = 4
+
+
+class QueueFull(RouterError):
+    """As many calls of this tenant wait as may wait; nothing was sent, and a later try may well pass."""
+
+    code = "queue_full"
+    exit_code = 3
+
+
+class QuotaReached(RouterError):
+    """A tenant asks more calls at once, or more tokens in a minute, than it may; nothing was sent."""
+
+    code = "quota_reached"
+    exit_code = 3

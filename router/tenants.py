@@ -1,0 +1,119 @@
+"""A tenant in front of an endpoint: its calls in order, and the counter of what it was served."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+
+from .quota import FairnessSettings, Meter, Take
+
+MEMORY = 8
+"""Of about so many calls is the length of a tenant's usual reply the mean."""
+
+
+@dataclass(eq=False)
+class Call:
+    """One call: what it brings, the most it may take, and how far it is.
+
+    `take` is what the quota counts, from the moment it counts it; `estimate` is the output that was reserved when the
+    call was dispatched; `reported` is the output so far, None while nobody has said.
+    """
+
+    tenant: Tenant
+    tokens_in: int
+    most_tokens_out: int
+    number: int
+    granted: asyncio.Future[None]
+    take: Take | None = None
+    estimate: float = 0.0
+    reported: int | None = None
+
+    @property
+    def worst(self) -> int:
+        """The most tokens that the call can take."""
+        return self.tokens_in + self.most_tokens_out
+
+    @property
+    def reserved(self) -> float:
+        """The tokens out that are counted and not yet reported."""
+        return max(0.0, self.estimate - (self.reported or 0))
+
+
+@dataclass(eq=False)
+class Tenant:
+    """What one tenant waits for and what it got.
+
+    `served` is weighted tokens: input when its call is dispatched, output as it is reported. `lifted` is what idle time
+    was taken to be worth. `last` numbers its latest dispatch.
+    """
+
+    name: str
+    settings: FairnessSettings
+    waiting: deque[Call] = field(default_factory=deque)
+    running: set[Call] = field(default_factory=set)
+    served: float = 0.0
+    lifted: float = 0.0
+    last: int = 0
+    usual: float | None = None
+
+    def __post_init__(self) -> None:
+        """Find the tenant's own settings."""
+        self.own = self.settings.of(self.name)
+        self.meter = Meter(self.own)
+
+    @property
+    def level(self) -> float:
+        """What the tenant was served, by its share, idle time included."""
+        return self.served / self.own.share + self.lifted
+
+    @property
+    def counter(self) -> float:
+        """The virtual token counter: the level, and what is reserved for the calls under way."""
+        reserved = sum(call.reserved for call in self.running)
+        return self.level + self.settings.output_weight * reserved / self.own.share
+
+    def lift(self, level: float) -> None:
+        """Bring a tenant that comes back from idle time up to those who wait; it cannot save that time up."""
+        self.lifted += max(0.0, level - self.level)
+
+    def seconds(self, now: float) -> float:
+        """Return when the quotas let the first waiting call go."""
+        head = self.waiting[0]
+        return 0.0 if head.take is not None else self.meter.seconds(head.worst, now)
+
+    def start(self, now: float, number: int) -> Call:
+        """Dispatch the first waiting call: its input is charged, and its usual output reserved."""
+        call = self.waiting.popleft()
+        if call.take is None:
+            call.take = self.meter.take(call.worst, now)
+        most = float(call.most_tokens_out)
+        call.estimate = most if self.usual is None else min(self.usual, most)
+        self.served += self.settings.input_weight * call.tokens_in
+        self.running.add(call)
+        self.last = number
+        return call
+
+    def report(self, call: Call, tokens_out: int) -> None:
+        """Charge what a call has put out so far."""
+        self.served += self.settings.output_weight * (tokens_out - (call.reported or 0))
+        call.reported = tokens_out
+
+    def finish(self, call: Call) -> None:
+        """End a call that was dispatched; of one that reported nothing the reservation is charged."""
+        if call.reported is None:
+            self.report(call, round(call.estimate))
+        took = call.reported or 0
+        self.usual = float(took) if self.usual is None else self.usual + (took - self.usual) / MEMORY
+        self.running.discard(call)
+        self._settle(call, call.tokens_in + took)
+
+    def withdraw(self, call: Call) -> None:
+        """Forget a call that waits."""
+        self.waiting.remove(call)
+        self._settle(call, 0)
+
+    def _settle(self, call: Call, tokens: int) -> None:
+        """Give a quota back what the call did not take."""
+        if call.take is not None:
+            self.meter.settle(call.take, tokens)

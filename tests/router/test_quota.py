@@ -1,0 +1,59 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from alphaloom.router.quota import FairnessSettings, Meter, TenantSettings
+
+asked = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 50), st.floats(0, 40)), max_size=30)
+
+
+@given(asked=asked, most=st.integers(50, 120))
+def test_no_sixty_seconds_hold_more_tokens_than_the_quota(asked: list[tuple[int, int, float]], most: int) -> None:
+    meter, now = Meter(TenantSettings(tokens_per_minute=most)), 0.0
+    begun: list[tuple[float, int]] = []
+    for worst, unused, gap in asked:
+        now += gap
+        now += meter.seconds(worst, now) + 1e-9
+        assert meter.seconds(worst, now) == 0
+        take = meter.take(worst, now)
+        took = max(0, worst - unused)
+        meter.settle(take, took)
+        begun.append((now, took))
+    for start, _ in begun:
+        assert sum(tokens for at, tokens in begun if start <= at < start + 60) <= most
+
+
+@given(asked=asked)
+def test_a_wait_is_no_longer_than_it_must_be(asked: list[tuple[int, int, float]]) -> None:
+    meter, now = Meter(TenantSettings(tokens_per_minute=60)), 0.0
+    for worst, _, gap in asked:
+        now += gap
+        wait = meter.seconds(worst, now)
+        if wait > 1e-6:
+            assert meter.seconds(worst, now + wait - 1e-6) > 0
+        now += wait + 1e-9
+        meter.settle(meter.take(worst, now), worst)
+
+
+def test_calls_at_once_end_only_with_a_call() -> None:
+    meter = Meter(TenantSettings(calls=1))
+    take = meter.take(5, 0.0)
+    assert math.isinf(meter.seconds(5, 1e9))
+    meter.settle(take, 5)
+    assert meter.seconds(5, 0.0) == 0
+
+
+def test_a_tenant_without_a_setting_has_the_default() -> None:
+    settings = FairnessSettings(places=1, tenants={"desk": TenantSettings(share=2)})
+    assert (settings.of("desk").share, settings.of("somebody").share) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"places": 0}, {"places": 1, "output_weight": 0}, {"places": 1, "default": {"share": 0}}]
+)
+def test_settings_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        FairnessSettings.model_validate(wrong)
