@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 
 from ..campaign import WORKSPACE
 from ..evidence.jail import Jail
@@ -32,6 +32,7 @@ from .research import settings_at
 
 __all__ = ["Door", "serve_http", "serve_stdio"]
 
+LOG = logging.getLogger(__name__)
 GRACE_S = 10
 """How long calls under way may take when the servers end."""
 KEEP_ALIVE_S = 120
@@ -68,33 +69,35 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@contextmanager
-def _rooms(place: Place, ceiling: date | None) -> Iterator[Rooms]:
-    """Open the rooms on what a place names; every call is written down in its workspace."""
+def _rooms(stack: ExitStack, place: Place, ceiling: date | None) -> Rooms:
+    """Return the rooms on what a place names, each part on the stack as soon as it is open; calls are written down there."""
     settings = settings_at(place)
-    with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=_now))
-        calls = stack.enter_context(CallLog.open(ledger.workspace / FOLDER, clock=_now))
-        jail = stack.enter_context(Jail(settings.sandbox)).ready()
-        news = stack.enter_context(Shelf(ledger.workspace / NEWS))
-        ground = Ground(
-            lambda: settings.market.open(settings.seed), ledger, settings.evidence, settings.budget,
-            Mandate(settings.steer.fields, settings.steer.avoid), _now, calls.append, settings.market.read_actions(), settings.market.volumes, jail, settings.seed,
-            settings.model_dump(mode="json"), news, settings.market.labels,
-        )  # fmt: skip
-        if settings.market.panel is not None:
-            _ = ground.panel  # what is wrong with a file is told before anything is served; a simulated market can wait
-        yield stack.enter_context(Rooms(ground, ceiling))
+    ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=_now))
+    calls = stack.enter_context(CallLog.open(ledger.workspace / FOLDER, clock=_now))
+    jail = stack.enter_context(Jail(settings.sandbox)).ready()
+    news = stack.enter_context(Shelf(ledger.workspace / NEWS))
+    ground = Ground(
+        lambda: settings.market.open(settings.seed), ledger, settings.evidence, settings.budget,
+        Mandate(settings.steer.fields, settings.steer.avoid), _now, calls.append, settings.market.read_actions(), settings.market.volumes, jail, settings.seed,
+        settings.model_dump(mode="json"), news, settings.market.labels,
+    )  # fmt: skip
+    if settings.market.panel is not None:
+        _ = ground.panel  # what is wrong with a file is told before anything is served; a simulated market can wait
+    return stack.enter_context(Rooms(ground, ceiling))
 
 
 def serve_stdio(server: str, place: Place, scopes: frozenset[str], ceiling: date | None) -> None:
     """Serve one of the servers over standard input and output, until the client hangs up or a signal asks to end."""
-    with ExitStack() as opened:
-        for number in (signal.SIGINT, signal.SIGTERM):  # clients that wait no longer send it
-            signal.signal(number, lambda *_: Thread(target=_end, args=(opened,)).start())
-        served = opened.enter_context(_rooms(place, ceiling)).served(Caller(STDIO, scopes))
+    opened, closing = ExitStack(), Lock()
+    for number in (signal.SIGINT, signal.SIGTERM):  # clients that wait no longer send it
+        signal.signal(number, lambda *_: Thread(target=_end, args=(opened, closing)).start())
+    try:
+        served = _rooms(opened, place, ceiling).served(Caller(STDIO, scopes))
         Thread(target=_opened, args=(served,), daemon=True).start()
         build_server(server, served).run("stdio")
+    finally:
+        with closing:
+            opened.close()
 
 
 def _opened(served: Served) -> None:
@@ -118,7 +121,8 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
 
     verifier, protected = _verifier(door)
     listening = _listening(door)
-    with listening, _rooms(place, ceiling) as rooms:
+    with listening, ExitStack() as opened:
+        rooms = _rooms(opened, place, ceiling)
         _ = rooms.ground.panel
         host, port = listening.getsockname()[:2]
         notices().out(f"http://{_spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL])}")
@@ -135,15 +139,20 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
             uvicorn.Server(config).run(sockets=[listening])
 
 
-def _end(opened: ExitStack) -> None:
+def _end(opened: ExitStack, closing: Lock) -> None:
     """Close what is open and end at once: a thread reads what the client says next, and would be waited for.
 
-    On a thread of its own, since a signal may come while the main one holds what closing needs.
+    On a thread of its own, since a signal may come while the main one holds what closing needs. Who comes second, a signal
+    more or the client that hangs up, waits until all is closed.
     """
-    try:
-        opened.close()
-    finally:
-        os._exit(0)
+    with closing:
+        code = 0
+        try:
+            opened.close()
+        except BaseException:
+            LOG.exception("not all that was open could be closed")
+            code = 1
+        os._exit(code)
 
 
 def _verifier(door: Door) -> tuple[Verifier, Protected | None]:

@@ -14,6 +14,7 @@ from mcp.types import CallToolResult, TextContent
 from ..ledger.calls import Outcome, ToolCall, digest_of_arguments
 from .access import Caller, Scope
 from .errors import ScopeMissing
+from .under_way import UnderWay
 
 __all__ = ["EVERYTHING", "USUAL", "Entry"]
 
@@ -36,6 +37,8 @@ class Entry:
         Writes a call down, or raises where none can be written: then it is not answered.
     as_of : date or None
         The last day that this caller's data hold.
+    under_way : UnderWay
+        Counts the calls of all callers that are worked on.
     seconds : callable
         A clock that only ever rises, seconds.
     """
@@ -43,6 +46,7 @@ class Entry:
     caller: Caller
     record: Record
     as_of: date | None = None
+    under_way: UnderWay = field(default_factory=UnderWay)
     seconds: Callable[[], float] = field(default=time.perf_counter)
 
     def refusal(self, tool: str, scope: str | None) -> ScopeMissing | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
+from anyio import to_thread
 from mcp.types import (
     Completion,
     CompletionArgument,
@@ -182,7 +183,8 @@ def _add_completions(server: ToolServer, holdings: Holdings) -> None:
         ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, more: CompletionContext | None
     ) -> Completion:
         """Complete the id of a factor, or the name of an operator, as far as the caller may know them."""
-        known = holdings.ids() if argument.name == "id" else sorted(OPERATORS) if argument.name == "name" else ()
+        names = sorted(OPERATORS) if argument.name == "name" else ()
+        known = await to_thread.run_sync(holdings.ids) if argument.name == "id" else names
         found = [value for value in known if value.startswith(argument.value)]
         return Completion(values=found[:MOST_COMPLETIONS], total=len(found), has_more=len(found) > MOST_COMPLETIONS)
 

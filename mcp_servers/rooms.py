@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -31,8 +32,13 @@ from .errors import NothingShown, ServersEnd
 from .handles import Handles
 from .jobs import Jobs
 from .served import PANELS, Served
+from .under_way import UnderWay
 
 __all__ = ["Ground", "Rooms"]
+
+GRACE_S = 10
+"""How long calls under way may take when the servers end."""
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +48,8 @@ class Ground:
     Attributes
     ----------
     opening : callable
-        Returns all the data that there are, and what they are called; asked once, when they are first needed. Nobody is shown
-        them as they are who has a last day.
+        Returns all the data that there are, and what they are called; asked when they are first needed, until it succeeds.
+        Nobody is shown them as they are who has a last day.
     ledger : Ledger
         The workspace's record.
     settings, budget, mandate
@@ -132,7 +138,7 @@ class Rooms:
         self._handles = Handles(ground.ledger.workspace / PANELS, ground.clock)
         self._runs = ExitStack()
         self._turn, self._registering = Lock(), Lock()
-        self._closed = False
+        self._closed, self._under_way = False, UnderWay()
 
     def __enter__(self) -> Self:
         """Return the rooms."""
@@ -141,9 +147,17 @@ class Rooms:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close every caller's run; what is being opened is not waited for, and leaves no run behind."""
+        """Close every caller's run; what is being opened is not waited for, and leaves no run behind.
+
+        Calls under way are waited for, then jobs are ended, and then the runs on which they worked.
+        """
+        if not self._under_way.end(GRACE_S):
+            LOG.warning("calls were still under way after %d seconds; what came of them is not on record", GRACE_S)
         with self._registering:
             self._closed = True
+            jobs = list(self._jobs.values())
+        for each in jobs:
+            each.close()
         self._runs.close()
 
     def last_day(self, caller: Caller) -> date | None:
@@ -160,15 +174,21 @@ class Rooms:
         ------
         NothingShown
             It may see nothing of this data.
+        ServersEnd
+            They are closed.
         """
         ground, day = self.ground, self.last_day(caller)
-        standing = (caller.id, caller.fields, ground.withheld(caller), day)
         with self._turn:
-            if standing not in self._jobs:
-                self._jobs[standing] = Jobs()
-                self._runs.callback(self._jobs[standing].close)
-        entry = Entry(caller, ground.record, day)
-        return Served(lambda: self._opened(standing, caller), entry, self._handles, self._jobs[standing], ground.news)
+            standing = (caller.id, caller.fields, ground.withheld(caller), day)
+        with self._registering:
+            self._open_still()
+            jobs = self._jobs.setdefault(standing, Jobs())
+        entry = Entry(caller, ground.record, day, self._under_way)
+        return Served(lambda: self._opened(standing, caller), entry, self._handles, jobs, ground.news)
+
+    def _open_still(self) -> None:
+        if self._closed:
+            raise ServersEnd("The servers end.", field="server")
 
     def _opened(self, standing: Standing, caller: Caller) -> Evaluator:
         """Return the run of those who stand alike, opened once.
@@ -190,8 +210,7 @@ class Rooms:
         """Return an evaluator; all that takes long is done before its run is begun."""
         bench = self._bench(standing[-1], standing[-2])
         with self._registering:
-            if self._closed:
-                raise ServersEnd("The servers end.", field="server")
+            self._open_still()
             return self._registered(bench, standing, caller)
 
     def _registered(self, bench: Bench, standing: Standing, caller: Caller) -> Evaluator:
@@ -204,14 +223,16 @@ class Rooms:
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
         config |= {CALLER: caller.id}
         rules = dict(ground.rules)
-        ground.ledger.start_run(
-            Run(name, config | {"rules": rules}, ground.seed, bench.windows.boundaries.dataset, now.isoformat())
-        )
         columns = {*panel.fields} - {*evaluator.mandate.columns(panel)}
         held = self._held(day, withheld | columns)
-        ground.ledger.record_event(name, "library", "start", held)
-        self._runs.callback(ground.ledger.finish_run, name, "done")
-        self._runs.enter_context(ground.ledger.lock(name))
+        with ExitStack() as own:
+            ground.ledger.start_run(
+                Run(name, config | {"rules": rules}, ground.seed, bench.windows.boundaries.dataset, now.isoformat())
+            )
+            own.callback(ground.ledger.finish_run, name, "done")
+            own.enter_context(ground.ledger.lock(name))
+            ground.ledger.record_event(name, "library", "start", held)
+            self._runs.enter_context(own.pop_all())
         return evaluator
 
     def _held(self, day: date | None, hidden: frozenset[str]) -> list[str]:

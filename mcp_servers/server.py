@@ -36,9 +36,10 @@ from pydantic import AnyUrl, ValidationError
 from ..ledger import AlphaloomError, LedgerError
 from .answers import answer, refusal_of
 from .entry import Entry
-from .errors import BadArguments, ScopeMissing, ToolFailed, UnknownResource, UnknownTool
+from .errors import BadArguments, ScopeMissing, ServersEnd, ToolFailed, UnknownResource, UnknownTool
 
 LONGEST = 100
+COMPLETES = "completion/complete"
 T = TypeVar("T")
 Complete = Callable[
     [PromptReference | ResourceTemplateReference, CompletionArgument, CompletionContext | None], Awaitable[Completion]
@@ -78,10 +79,14 @@ class ToolServer(MCPServer):
         """Call a tool; what its schema or the caller's scopes refuse comes back as a refusal like any other."""
         began, found = self.entry.seconds(), None
         try:
-            found = await self._called(name, arguments, context)
-        finally:
-            kept = found if isinstance(found, CallToolResult) else None
-            unkept = self._unkept(name, arguments, kept, began)
+            with self.entry.under_way.call():
+                try:
+                    found = await self._called(name, arguments, context)
+                finally:
+                    kept = found if isinstance(found, CallToolResult) else None
+                    unkept = self._unkept(name, arguments, kept, began)
+        except ServersEnd as error:
+            return _refused(error)
         return unkept or found
 
     def complete_with(self, complete: Complete) -> None:
@@ -94,13 +99,20 @@ class ToolServer(MCPServer):
         ) -> Completion:
             began, found = self.entry.seconds(), Completion(values=[], total=0, has_more=False)
             code = "" if self.entry.caller.allows(self._reading) else ScopeMissing.code
-            if not code:
-                found = await complete(ref, argument, more)
+            refusal: AlphaloomError | None = None
+            try:
+                found = found if code else await complete(ref, argument, more)
+            except Exception as error:  # noqa: BLE001 - as of tools: a refusal for the caller, the reason for the log
+                refusal = _why_not(error, COMPLETES)
+                code = refusal.code
             asked = {"name": argument.name, "value": argument.value}
             try:
-                self.entry.note(self.name, "completion/complete", asked, found.model_dump_json().encode(), began, code)
+                self.entry.note(self.name, COMPLETES, asked, found.model_dump_json().encode(), began, code)
             except LedgerError as error:
-                raise MCPError(code=INVALID_PARAMS, message=str(refusal_of(error)["message"])) from None
+                refusal = error
+            if refusal is not None:
+                record = refusal_of(refusal)
+                raise MCPError(code=INVALID_PARAMS, message=str(record["message"]), data=record)
             return found
 
         self.completes = allowed

@@ -50,8 +50,8 @@ CALLERS = 256
 AT_ONCE = 6
 """Requests of one caller that one of its servers works on at once: tools run on threads that all callers share."""
 PATH = "/mcp"
-SERVER_ERROR = -32_000
-"""The first of the codes that JSON-RPC leaves to servers."""
+SERVER_ERROR = -32_010
+"""One of the codes that JSON-RPC leaves to servers, and that the SDKs give no meaning of their own."""
 METADATA = "/.well-known/oauth-protected-resource"
 ANONYMOUS, UNKNOWN = "anonymous", "unknown"
 STRANGERS = 120

@@ -202,7 +202,7 @@ class Tokens:
             entries, signature = read_entries(self._path)
         except SettingsError as error:
             if str(error) != str(self.problem):
-                LOG.warning("nobody is let in: %s", error)
+                LOG.warning("no token of this file is accepted any more: %s", error)
             self.problem = error
             return None, ()
         self.problem = None

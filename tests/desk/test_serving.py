@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,7 +114,9 @@ def test_a_team_is_served_by_token_until_the_servers_end(tmp_path: Path) -> None
         (tokens[0]["id"], "preview_panel", "refused"),
         ("anonymous", "http", "refused"),
     ]
-    assert answered(tmp_path, "audit", "verify", "--workspace", "w")["ok"]
+    verified = answered(tmp_path, "audit", "verify", "--workspace", "w")
+    assert verified["ok"]
+    assert "not closed" not in json.dumps(verified)
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
@@ -125,8 +129,8 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
         assert "cannot listen" in err
 
 
-@pytest.mark.parametrize("asking", [signal.SIGTERM, signal.SIGINT])
-def test_a_client_that_loses_patience_leaves_nothing_open(asking: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", ["SIGTERM", "SIGINT", "SIGTERM twice", "hangs up, then SIGTERM"])
+def test_a_client_that_loses_patience_leaves_nothing_open(asked: str, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(CAMPAIGN)
     process = subprocess.Popen(
         [sys.executable, "-m", "alphaloom", "serve", "mcp", "--all", "--campaign", "c.yaml", "--workspace", "w"],
@@ -141,10 +145,17 @@ def test_a_client_that_loses_patience_leaves_nothing_open(asking: signal.Signals
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == number
-    process.send_signal(asking)
+    if "hangs up" in asked:
+        process.stdin.close()
+        process.stdin = None
+    for name in re.findall(r"SIG[A-Z]+", asked) * (2 if "twice" in asked else 1):
+        process.send_signal(getattr(signal, name))
+        time.sleep(0.1)
     process.wait(timeout=30)  # the client keeps its end open: a server that listened on would stay for good
     _, err = process.communicate()
     assert (process.returncode, err) == (0, b"")
     (row,) = answered(tmp_path, "audit", "tail", "--workspace", "w")["calls"]
     assert (row["who"], row["tool"], row["outcome"]) == ("stdio", "get_budget", "ok")
-    assert answered(tmp_path, "audit", "verify", "--workspace", "w")["ok"]
+    verified = answered(tmp_path, "audit", "verify", "--workspace", "w")
+    assert verified["ok"]
+    assert "not closed" not in json.dumps(verified)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread, Timer
 from typing import Any
 
 import pytest
+from mcp import MCPError
+from mcp.types import PromptReference
 
 from alphaloom.evidence import Budget, Evaluator
 from alphaloom.evidence.mandate import Mandate
 from alphaloom.ledger import Ledger
+from alphaloom.ledger.calls import Outcome, ToolCall
 from alphaloom.market import MarketError, Panel
 from alphaloom.mcp_servers.access import Caller
 from alphaloom.mcp_servers.entry import EVERYTHING, Entry
@@ -78,3 +81,54 @@ def test_rooms_that_close_while_they_are_opened_leave_no_run(tmp_path: Path) -> 
         with pytest.raises(ServersEnd):
             _ = rooms.served(Caller("ann", EVERYTHING)).evaluator
         assert ledger.runs() == []
+
+
+def test_a_call_under_way_ends_on_record_before_anything_is_closed(tmp_path: Path) -> None:
+    calls: list[ToolCall] = []
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        began, go = Event(), Event()
+
+        def opening() -> tuple[Panel, str]:
+            began.set()
+            assert go.wait(60)
+            return market(), "slow"
+
+        rooms = Rooms(Ground(opening, ledger, SMALL, Budget(), Mandate(), clock, calls.append))
+        caller = rooms.served(Caller("ann", EVERYTHING))
+
+        async def ask() -> None:
+            async with opened_to(caller) as sessions:
+                await sessions["evaluation"].call("get_budget", {})
+                with pytest.raises(ToolError, match="The servers end"):
+                    await sessions["evaluation"].call("get_budget", {})
+
+        def close() -> None:
+            assert began.wait(60)
+            Timer(0.5, go.set).start()
+            rooms.__exit__(None, None, None)
+
+        closing = Thread(target=close)
+        closing.start()
+        asyncio.run(ask())
+        closing.join()
+        with pytest.raises(ServersEnd):
+            rooms.served(Caller("bob", EVERYTHING))
+    assert [(call.tool, call.outcome) for call in calls] == [("get_budget", Outcome.OK)]
+
+
+def test_a_completion_that_cannot_be_made_is_refused_in_words_and_on_record(tmp_path: Path) -> None:
+    calls: list[ToolCall] = []
+
+    def opening() -> Evaluator:
+        raise MarketError("There are no such days.", field="as_of")
+
+    told = Served(opening, Entry(Caller("ann", EVERYTHING), calls.append), Handles(tmp_path, clock), Jobs())
+
+    async def ask() -> None:
+        async with opened_to(told) as sessions:
+            prompt = PromptReference(type="ref/prompt", name="review_factor")
+            with pytest.raises(MCPError, match="There are no such days"):
+                await sessions["factors"].client.complete(prompt, {"name": "id", "value": "f"})
+
+    asyncio.run(ask())
+    assert [(call.tool, call.code) for call in calls] == [("completion/complete", MarketError.code)]
