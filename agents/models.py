@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from ..router import ModelSettings, RouterConfig
+from ..router.config import Choice
 from .offline import NAME, unheard
 from .steer import Steer
 
@@ -15,6 +16,7 @@ class Models(RouterConfig):
     """The router's settings, with the offline researcher where no model is named."""
 
     models: dict[str, ModelSettings] = Field(default={"researcher": OFFLINE}, min_length=1)
+    roles: dict[str, Choice] = Field(default={"idea": "frontier", "factor": "local", "eval": "frontier"})
 
     def unheard(self, steer: Steer) -> list[str]:
         """Return what a person asked for that the offline researcher, where it proposes, knows nothing of."""

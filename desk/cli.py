@@ -23,6 +23,7 @@ from . import (
     log,
     news,
     reviewing,
+    routing,
     running,
     sandboxing,
     scoring,
@@ -75,6 +76,7 @@ app.add_typer(sandboxing.app, name="sandbox")
 app.add_typer(serving.app, name="serve")
 app.add_typer(tokens.app, name="token")
 app.add_typer(calls.app, name="audit")
+app.command(short_help="Say which model would answer a prompt.")(routing.route)
 app.command(short_help="Write a commented campaign file.")(starting.init)
 app.command(short_help="Say what this machine can do.")(doctoring.doctor)
 

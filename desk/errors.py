@@ -5,6 +5,7 @@ AlphaloomError
     ├── ReportError        a run's results cannot be read, or the report cannot be written
     ├── AddressTaken       servers cannot listen where they were asked to
     ├── FileExists         a file would have been overwritten
+    ├── BadPrompts         a file holds no prompts, or a line of it is none
     ├── NoFormula          a command on formulas was given none, or a file that cannot be read as text
     ├── NoName             nobody stands for a person's act
     ├── GateRefused        a step before scoring refused a factor that was submitted by hand
@@ -20,6 +21,7 @@ from ..ledger import AlphaloomError
 
 __all__ = [
     "AddressTaken",
+    "BadPrompts",
     "CapabilityMissing",
     "DeskError",
     "FileExists",
@@ -44,6 +46,12 @@ class AddressTaken(DeskError):
 
     code = "address"
     exit_code = 1
+
+
+class BadPrompts(DeskError):
+    """A file holds no prompts, or a line of it is none."""
+
+    code = "prompts"
 
 
 class ReportError(DeskError):

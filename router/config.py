@@ -8,6 +8,9 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Tier: TypeAlias = Literal["local", "frontier"]
+Choice: TypeAlias = Literal["local", "frontier", "auto"]
+"""A tier that is fixed, or one that the prompt decides."""
+Place: TypeAlias = Literal["local", "attested", "region", "remote"]
 
 
 class _Settings(BaseModel):
@@ -27,11 +30,16 @@ class ModelSettings(_Settings):
         min_length=1, description="LiteLLM name: provider/model, such as hosted_vllm/qwen or offline/..."
     )
     tier: Tier = "local"
-    place: Literal["local", "remote"] = Field(
-        default="remote", description="local: on machines of yours; confidential tasks go there only"
+    place: Place = Field(
+        default="remote",
+        description="local: on machines of yours; attested: elsewhere, on a machine that proves what it runs; confidential "
+        "tasks go to these two only; region: elsewhere, within `region`",
     )
+    region: str = Field(default="", max_length=40, description="jurisdiction in which it runs, such as EU or CH")
     input_cost_per_mtok: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     output_cost_per_mtok: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    context_tokens: int | None = Field(default=None, ge=1, description="tokens of prompt and reply that it can hold")
+    tokens_per_second: float | None = Field(default=None, gt=0, description="of a reply, for calls that are in haste")
     api_base: str | None = Field(
         default=None, description="address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1"
     )
@@ -70,11 +78,30 @@ class ModelBudget(_Settings):
     usd: float = Field(default=10.0, ge=0, allow_inf_nan=False, description="US dollars")
 
 
+class RoutingSettings(_Settings):
+    """When a call may go to a small model, where neither its role nor its intent fixes the tier."""
+
+    intents: dict[str, Choice] = Field(default={}, description="tier by intent, before that of the role")
+    roles: dict[str, dict[str, float]] = Field(
+        default={}, description="roles of yours: how likely each intent is, before a word was read"
+    )
+    most_hard: float = Field(
+        default=0.15, ge=0, le=1, description="probability of being hard from which on a prompt goes up"
+    )
+    most_failures: float = Field(
+        default=0.3, ge=0, le=1, description="share of useless replies beyond which it goes up"
+    )
+    local_tokens: int = Field(default=8_000, ge=1, description="longest call, in tokens, that a small model is given")
+    local_depth: int = Field(default=6, ge=0, description="deepest JSON schema that a small model is asked to fill")
+    reply_tokens: int = Field(default=400, ge=1, description="of a reply, where nobody says how long it may be")
+
+
 class RouterConfig(_Settings):
-    """The router's settings."""
+    """The router's settings: the section `models` of a campaign, or a file of their own, `router.yaml`."""
 
     models: dict[str, ModelSettings] = Field(min_length=1, description="in order of preference within a tier")
-    roles: dict[str, Tier] = Field(default={"idea": "frontier", "factor": "local", "eval": "frontier"})
+    roles: dict[str, Choice] = Field(default={}, description="tier by role; auto, and others: as the prompt demands")
+    routing: RoutingSettings = RoutingSettings()
     budget: ModelBudget = ModelBudget()
     retries: int = Field(
         default=2, ge=0, le=10, description="further tries of a failed call, before the next model is asked"

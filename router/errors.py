@@ -6,6 +6,7 @@ RouterError                    the base of this room
 ├── ModelFailed                the models were asked and gave no reply, after retries and fallback
 │   ├── RequestRefused         they will not take this request, however often it is sent
 │   └── AccessRefused          they will not take any: the key or the model's name is wrong, or nothing is left to pay with
+├── BadClassifier              what reads prompts cannot be read itself, or is of another version
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs
 ├── BudgetEnded                the next call could pass the cap on calls, tokens or money
 ├── QueueFull                  as many calls of this tenant wait as may wait
@@ -54,6 +55,12 @@ class AccessRefused(ModelFailed):
     """The server does not know the key or the model, or wants money; only a person can mend that."""
 
     code = "access_refused"
+
+
+class BadClassifier(RouterError):
+    """What reads prompts, or what it is made from, cannot be used."""
+
+    code = "bad_classifier"
 
 
 class ReplyRefused(RouterError):

@@ -62,6 +62,25 @@ def response_format(schema: type[BaseModel]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": described}
 
 
+def depth(schema: object) -> int:
+    """Return how deep the objects and lists of a JSON schema nest, those that it refers to included; text is 0."""
+    defined = schema.get("$defs", {}) if isinstance(schema, Mapping) else {}
+
+    def below(part: object, seen: tuple[str, ...]) -> int:
+        if isinstance(part, list):
+            return max((below(each, seen) for each in part), default=0)
+        if not isinstance(part, Mapping):
+            return 0
+        name = str(part.get("$ref", "")).rpartition("/")[2]
+        if name in defined and name not in seen:
+            return below(defined[name], (*seen, name))
+        inner = [*part.get("properties", {}).values(), *(part.get(key) for key in ("items", "anyOf", "allOf", "oneOf"))]
+        own = int(part.get("type") in ("object", "array"))
+        return own + max((below(each, seen) for each in inner), default=0)
+
+    return below(schema, ())
+
+
 def is_closed(schema: object) -> bool:
     """Return whether every object of a JSON schema requires all its keys and forbids any other."""
     if isinstance(schema, Mapping):

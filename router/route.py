@@ -1,13 +1,13 @@
-"""From a task to the models that may answer it, in the order in which they are asked."""
+"""Which models may see a task, and the keys that they want."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .config import ModelSettings, RouterConfig
+from .config import ModelSettings
 from .errors import Confidential, NoModel
-from .task import Task
+from .task import Sensitivity, Task
 
 
 @dataclass(frozen=True)
@@ -18,30 +18,18 @@ class Route:
     fallbacks: tuple[str, ...]
 
 
-def choose(task: Task, config: RouterConfig) -> Route:
-    """Return the first model of the role's tier, then the rest of that tier, then the tier above; never one below.
-
-    A role without a setting asks the frontier tier. Where no model of the tier is configured, the other tier answers:
-    a house with one model needs no second.
-
-    Raises
-    ------
-    Confidential
-        If the task may not leave this machine and no configured model is on it.
-    """
-    allowed = permitted(task, config.models)
-    tier = config.roles.get(task.role, "frontier")
-    same = [name for name, each in allowed.items() if each.tier == tier]
-    above = [name for name, each in allowed.items() if each.tier == "frontier" != tier]
-    order = same + above or list(allowed)
-    return Route(order[0], tuple(order[1:]))
-
-
 def permitted(task: Task, models: Mapping[str, ModelSettings]) -> dict[str, ModelSettings]:
-    """Return the models that may see the task."""
-    if task.sensitivity != "confidential":
-        return dict(models)
-    here = {name: each for name, each in models.items() if each.place == "local"}
+    """Return the models that may see the task; why none may, where that is so."""
+    reasons = {name: barred(each, task.sensitivity, task.jurisdiction) for name, each in models.items()}
+    here = {name: each for name, each in models.items() if not reasons[name]}
+    if not here and task.sensitivity != "confidential":
+        raise Confidential(
+            f"a task ({task.role}, {task.intent}) may not leave {task.jurisdiction}, and no model there is set up",
+            field="models",
+            got=[f"{name} ({each.place} {each.region})".replace(" )", ")") for name, each in models.items()],
+            allowed=f"a model with place: local, or region: {task.jurisdiction}",
+            hint="Serve a model on a machine of yours and give it place: local, or name the region of one that is there.",
+        )
     if not here:
         raise Confidential(
             f"a confidential task ({task.role}, {task.intent}) may not leave this machine, and no model here is set up",
@@ -51,6 +39,17 @@ def permitted(task: Task, models: Mapping[str, ModelSettings]) -> dict[str, Mode
             hint="Serve a model on a machine of yours and give it place: local, or lower the task's sensitivity.",
         )
     return here
+
+
+def barred(settings: ModelSettings, sensitivity: Sensitivity, jurisdiction: str) -> str:
+    """Return why a text may not be sent to a model; empty where it may."""
+    if settings.place in ("local", "attested"):
+        return ""
+    if sensitivity == "confidential":
+        return f"confidential text does not leave, and this model is {settings.place}"
+    if jurisdiction and settings.region != jurisdiction:
+        return f"the text may not leave {jurisdiction}, and this model runs in {settings.region or 'no stated region'}"
+    return ""
 
 
 def secret(settings: ModelSettings, environment: Mapping[str, str]) -> str | None:

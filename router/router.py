@@ -17,14 +17,18 @@ from ..ledger import Ledger, ModelCall, canonical_json, digest
 from .backend import Backend, Providers
 from .budget import Account, Amount
 from .config import RouterConfig
+from .deciding import Decider
+from .decision import Decision
 from .errors import Confidential, ReplyRefused
 from .health import Health, probe
 from .replies import Answer, Misfit, complaint, read_reply, response_format
-from .route import Route, choose
+from .route import Route
 from .spend import Spend, spend_of
 from .task import Message, Reply, Task
 
 REPAIRS = 2
+ROUTED = "route"
+"""The kind of event under which a run keeps the decision on each of its calls, by the call's key."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class _Turn:
     """One call of a task: the messages so far, and the key under which the ledger keeps it."""
 
     task: Task
+    decision: Decision
     route: Route
     messages: tuple[Message, ...]
     request: str
@@ -69,6 +74,7 @@ class Router:
         self._ledger = ledger
         self._providers = dict(providers or {})
         self._environment = os.environ if environment is None else environment
+        self._decider = Decider(config)
         self._accounts: dict[str, Account] = {}
         self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -95,12 +101,12 @@ class Router:
         ReplyRefused
             If no reply fits, after two repairs.
         """
-        route = choose(task, self._config)
+        decision, route = self._decider.route(task)
         messages = task.messages
         calls: list[ModelCall] = []
         sent = 0
         for _ in range(1 + REPAIRS):
-            turn = self._turn(task, route, messages)
+            turn = self._turn(task, (decision, route), messages)
             call, answer, cached = await self._call(turn)
             calls.append(call)
             sent += not cached
@@ -135,15 +141,16 @@ class Router:
         if "_backend" in self.__dict__:
             await self._backend.close()
 
-    def _turn(self, task: Task, route: Route, messages: tuple[Message, ...]) -> _Turn:
+    def _turn(self, task: Task, decided: tuple[Decision, Route], messages: tuple[Message, ...]) -> _Turn:
         """Return one call with its request in the one spelling that is hashed."""
+        decision, route = decided
         request: dict[str, Any] = {
             "model": self._config.models[route.name].model,
             "messages": [message.record() for message in messages],
             "schema": task.schema.model_json_schema(),
             "sampling": task.sampling(),
         }
-        return _Turn(task, route, messages, canonical_json(request))
+        return _Turn(task, decision, route, messages, canonical_json(request))
 
     async def _call(self, turn: _Turn) -> tuple[ModelCall, Answer, bool]:
         """Return the recorded call and its answer, sending it only if the ledger does not hold it."""
@@ -169,7 +176,7 @@ class Router:
             return None
         call = replace(other, run=task.run, role=task.role, intent=task.intent, prompt=task.prompt, attempts=0)
         self._account(task.run).check(_amount(call))
-        self._enter(call)
+        self._enter(call, turn)
         return call
 
     async def _send(self, turn: _Turn) -> tuple[ModelCall, Answer]:
@@ -183,7 +190,7 @@ class Router:
             messages = [message.record() for message in turn.messages]
             answer = await self._backend.send(task, messages, turn.route, response_format(task.schema))
             call = self._record(turn, answer)
-            self._enter(call)
+            self._enter(call, turn)
         return call, answer
 
     def _record(self, turn: _Turn, answer: Answer) -> ModelCall:
@@ -207,8 +214,9 @@ class Router:
             attempts=answer.attempts,
         )
 
-    def _enter(self, call: ModelCall) -> None:
-        """Write a call down and count it."""
+    def _enter(self, call: ModelCall, turn: _Turn) -> None:
+        """Write down why a call went where it did, then the call, and count it."""
+        self._ledger.record_event(call.run, ROUTED, call.key, turn.decision.record())
         account = self._account(call.run)
         if self._ledger.record_call(call):
             account.add(call)

@@ -29,7 +29,7 @@ class Task:
 
     `role` (idea, factor, eval) chooses the tier; `intent` says what is asked, for the record; `schema` is what the
     reply must fit; `prompt` is the digest of the prompt file; `run` is the campaign that pays. A `confidential` task
-    reaches only models on this machine. `temperature` None leaves the model's own.
+    reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there. `temperature` None leaves the model's own.
     """
 
     role: str
@@ -40,6 +40,7 @@ class Task:
     run: str
     seed: int
     sensitivity: Sensitivity = "public"
+    jurisdiction: str = ""
     max_tokens: int = 4000
     temperature: float | None = None
 

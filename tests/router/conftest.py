@@ -67,7 +67,7 @@ def build(ledger: Ledger, double: Double) -> Callable[..., Router]:
 
     def make(environment: dict[str, str] | None = None, **config: Any) -> Router:
         small = {"model": "double/small", "place": "local", "input_cost_per_mtok": 1, "output_cost_per_mtok": 10}
-        config = {"models": {"small": small}} | config
+        config = {"models": {"small": small}, "roles": {"idea": "frontier", "factor": "local"}} | config
         providers = {"double": double.provider}
         return Router(RouterConfig.model_validate(config), ledger, providers=providers, environment=environment or {})
 

@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from alphaloom.router import Confidential, ModelSettings, RouterConfig, Task
-from alphaloom.router.route import choose
+from alphaloom.router.deciding import Decider
 
 Make = Callable[..., Task]
 MODELS = {
@@ -17,7 +17,8 @@ MODELS = {
 
 
 def route(task: Task, models: dict[str, Any], **config: Any) -> tuple[str, ...]:
-    chosen = choose(task, RouterConfig.model_validate({"models": models} | config))
+    roles = {"idea": "frontier", "eval": "frontier", "factor": "local"}
+    _, chosen = Decider(RouterConfig.model_validate({"models": models, "roles": roles} | config)).route(task)
     return (chosen.name, *chosen.fallbacks)
 
 

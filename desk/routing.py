@@ -1,0 +1,166 @@
+"""The command that says which model would answer a prompt, and why."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from .console import answers, notices, print_object
+from .options import AsJson
+
+if TYPE_CHECKING:
+    from ..router.deciding import Decider
+    from ..router.decision import Decision
+
+__all__ = ["route"]
+
+ROUTER_FILE = Path("router.yaml")
+MOST_CHARACTERS = 1_000_000
+
+RouterFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--router", metavar="FILE", help="Models and policies; router.yaml where it is there, else what is found here."
+    ),
+]
+
+
+class _Line(NamedTuple):
+    """One prompt to decide on, and who asks."""
+
+    prompt: str
+    role: str | None
+
+
+def route(
+    prompt: Annotated[str | None, typer.Argument(help="What a model would be asked; - reads standard input.")] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", help="Who asks: idea, factor, repair, eval, critic, data, news ...")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="JSONL", help="Many: lines of {prompt, role?}; an answer a line, in order."),
+    ] = None,
+    router: RouterFile = None,
+    confidential: Annotated[
+        bool, typer.Option("--confidential", help="The text may go to models on your machines only.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which model would answer a prompt: what it wants, how hard it is, which tier and model, what that costs, and why.
+
+    The text is read on this machine, without a network and in under a millisecond; nothing is sent to any model. Who asks says
+    more than the text: give --role where a program knows it. A prompt that may be hard goes to the frontier tier.
+    """
+    if (prompt is None) == (file is None):
+        raise typer.BadParameter("give one prompt, or --file with many", param_hint="PROMPT")
+    decider = _decider(router)
+    if not decider.config.models:
+        notices().print(
+            "No model is set up here: no router.yaml, no key, no server on this machine; the tier is told all the same."
+        )
+    if file is not None:
+        for line in _lines(file, role):
+            print_object(_decided(decider, line, confidential).record())
+        return
+    decision = _decided(decider, _Line(_text(str(prompt)), role), confidential)
+    if as_json:
+        print_object(decision.record())
+    else:
+        _print(decision)
+
+
+def _decided(decider: Decider, line: _Line, confidential: bool) -> Decision:
+    from ..router.deciding import Asked
+
+    sensitivity: Any = "confidential" if confidential else "public"
+    return decider.decide(Asked(prompt=line.prompt, role=line.role, sensitivity=sensitivity))
+
+
+def _decider(path: Path | None) -> Decider:
+    import os
+
+    from pydantic import Field
+
+    from ..ledger import read_settings
+    from ..router.config import ModelSettings, RouterConfig
+    from ..router.deciding import Decider
+    from ..router.found import found_models
+
+    class Found(RouterConfig):
+        """What is found here: no file says more, and there may be no model."""
+
+        models: dict[str, ModelSettings] = Field(default={})
+        roles: dict[str, Any] = Field(default={})
+
+    place = path or (ROUTER_FILE if ROUTER_FILE.is_file() else None)
+    if place is not None:
+        return Decider(read_settings(place, RouterConfig))
+    return Decider(Found(models=found_models(os.environ)))
+
+
+def _text(prompt: str) -> str:
+    if prompt == "-":
+        prompt = sys.stdin.read(MOST_CHARACTERS + 1)
+    if not prompt.strip():
+        raise typer.BadParameter("is empty", param_hint="PROMPT")
+    if len(prompt) > MOST_CHARACTERS:
+        raise typer.BadParameter(f"has more than {MOST_CHARACTERS:,} characters", param_hint="PROMPT")
+    return prompt
+
+
+def _lines(path: Path, role: str | None) -> Iterator[_Line]:
+    """Yield the prompts of a file; what is wrong with a line is told with its number before any is answered."""
+    from .errors import BadPrompts
+
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise BadPrompts(f"cannot read {path}: {said}", field="--file", got=str(path)) from None
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            found.append(_line(line, number, role))
+    yield from found
+
+
+def _line(line: str, number: int, role: str | None) -> _Line:
+    from .errors import BadPrompts
+
+    try:
+        told = json.loads(line)
+        prompt, own = told["prompt"], told.get("role")
+        if not isinstance(prompt, str) or not prompt.strip() or not isinstance(own, str | None):
+            raise TypeError
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise BadPrompts(
+            f"line {number} holds no prompt", field=f"line {number}", got=line[:100],
+            allowed='{"prompt": "...", "role": "factor"}; role may be left away', hint="One JSON object a line.",
+        ) from None  # fmt: skip
+    return _Line(prompt, own or role)
+
+
+def _print(decision: Decision) -> None:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in decision.signals["intents"].items())
+    grid.add_row("intent", f"{decision.intent} ({shares})")
+    grid.add_row("difficulty", f"{decision.difficulty} ({decision.signals['hard']:.0%} that a small model fails)")
+    grid.add_row("tier", decision.tier)
+    grid.add_row("model", decision.model or "none is set up")
+    grid.add_row("cost", _dollars(decision.cost_usd))
+    grid.add_row("because", decision.reason)
+    for each in decision.alternatives:
+        grid.add_row("or", f"{each.model} ({each.tier}, {_dollars(each.cost_usd)}): {each.reason}")
+    answers().print(grid)
+
+
+def _dollars(cost: float | None) -> str:
+    return "price not known" if cost is None else f"{cost:.6f} USD"

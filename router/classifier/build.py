@@ -1,0 +1,111 @@
+"""Makes the classifier from the training prompts, and says how well it reads voices that it has not heard.
+
+Run ``python -m alphaloom.router.classifier.build``: some minutes on one core, no network, the same bytes each time.
+Nothing is measured on prompts of a template, nor of a writer, that was trained on.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .examples import Example, read_examples
+from .features import BUCKETS, buckets, features
+from .fit import fitted
+from .model import SHIPPED, Classifier, Table
+from .noise import noisy
+from .reading import INTENTS
+
+__all__ = ["build", "trained", "written"]
+
+PENALTY = 0.1
+RAREST_IN = 2
+"""Prompts in which a bucket must occur to count."""
+AGAIN = (("typos", 1), ("case", 1), ("chatter", 1), ("chatter", 2), ("wrapper", 1), ("wrapper", 2))
+"""Noise with which each prompt is read again, with its seed: more of what adds words than of what changes some."""
+
+
+def trained(examples: Sequence[Example]) -> Table:
+    """Return the weights that examples give; each is read again with noise."""
+    prompts = [each.prompt for each in examples]
+    again = [noisy(prompt, kind, seed, learned=True) for kind, seed in AGAIN for prompt in prompts]
+    rarity, rarest = _rarity(prompts)
+    scale = rarity.astype(np.float32) * np.float32(rarest / 255)
+    rows = _rows([*prompts, *again], scale)
+    intents = np.array([INTENTS.index(each.intent) for each in examples] * (1 + len(AGAIN)))
+    hard = np.array([int(each.hard) for each in examples] * (1 + len(AGAIN)))
+    by_intent, bias_intent = fitted(rows, intents, _shares(intents), PENALTY)
+    by_hard, bias_hard = fitted(rows, hard, _shares(hard), PENALTY)
+    weights = np.column_stack([by_intent, by_hard[:, 1] - by_hard[:, 0]])
+    bias = np.array([*bias_intent, bias_hard[1] - bias_hard[0]])
+    return Table.of(weights, bias, rarity, rarest)
+
+
+def written(table: Table) -> bytes:
+    """Return the file of a table: compressed, and without the time at which it was made."""
+    held = {name: getattr(table, name) for name in ("steps", "sizes", "bias", "rarity")}
+    held["rarest"] = np.float64(table.rarest)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, values in held.items():
+            body = io.BytesIO()
+            np.lib.format.write_array(body, np.asanyarray(values), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), body.getvalue(), zipfile.ZIP_DEFLATED, 9)
+    return out.getvalue()
+
+
+def build(path: Path = SHIPPED) -> None:
+    """Write the classifier, and print what it reaches on voices that it was not trained on."""
+    examples = read_examples()
+    for voice in sorted({each.voice for each in examples}):
+        kept = [each for each in examples if each.voice != voice]
+        unheard = [each for each in examples if each.voice == voice]
+        intent, hardness = _accuracy(Classifier(trained(kept), "fold"), unheard)
+        print(f"{voice}: intent {intent:.3f}, difficulty {hardness:.3f} (balanced), {len(unheard)} prompts", flush=True)
+    path.write_bytes(written(trained(examples)))
+    print(f"{path.name}: {path.stat().st_size:,} bytes from {len(examples):,} prompts of "
+          f"{len({each.template for each in examples}):,} templates")  # fmt: skip
+
+
+def _accuracy(classifier: Classifier, examples: Sequence[Example]) -> tuple[float, float]:
+    """Return the share of right intents, and the mean of the shares of hard and of easy prompts that are told as such."""
+    told = [classifier.read(each.prompt) for each in examples]
+    intent = np.mean([reading.intent == each.intent for reading, each in zip(told, examples, strict=True)])
+    shares = [
+        np.mean(
+            [(reading.hard > 0.5) == hard for reading, each in zip(told, examples, strict=True) if each.hard == hard]
+        )
+        for hard in (False, True)
+    ]
+    return float(intent), float(np.mean(shares))
+
+
+def _rarity(prompts: Sequence[str]) -> tuple[NDArray[np.uint8], float]:
+    """Return the rarity of each bucket in steps, and the number that the largest stands for."""
+    counts = np.bincount(np.concatenate([buckets(prompt) for prompt in prompts]), minlength=BUCKETS)
+    rarity = np.where(counts < RAREST_IN, 0.0, 1.0 + np.log((1 + len(prompts)) / (1 + counts)))
+    return np.rint(rarity / rarity.max() * 255).astype(np.uint8), float(rarity.max())
+
+
+def _rows(prompts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
+    found = [features(prompt, rarity) for prompt in prompts]
+    ends = np.cumsum([0, *(len(each.rows) for each in found)])
+    values = np.concatenate([each.weights for each in found]).astype(np.float64)
+    return sp.csr_array((values, np.concatenate([each.rows for each in found]), ends), shape=(len(found), BUCKETS))
+
+
+def _shares(wanted: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return what each example counts, such that all classes count alike."""
+    counts = np.bincount(wanted)
+    return np.asarray(1.0 / counts[wanted], dtype=np.float64)
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]) if len(sys.argv) > 1 else SHIPPED)

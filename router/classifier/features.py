@@ -1,0 +1,91 @@
+"""A prompt as numbers: hashed words, pairs of words and runs of letters; the same everywhere, and in microseconds."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .frames import unframed
+
+__all__ = ["BUCKETS", "Features", "buckets", "features"]
+
+BUCKETS = 1 << 16
+"""Rows of the weights; what is hashed to one row shares it."""
+READ, READ_LAST = 3_000, 1_000
+"""Characters of a long prompt that are looked at: its beginning, and its end, where the question often stands."""
+RUNS = (2, 3, 4, 5)
+"""Lengths of the runs, in bytes of UTF-8."""
+_WORD = re.compile(r"\w+|[^\w\s]")
+_FACTOR, _MIX = np.uint32(0x01000193), np.uint32(0x85EBCA6B)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows of the weights that a prompt touches, and how strongly; its words have length one together, and so have its runs."""
+
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+
+def features(prompt: str, rarity: NDArray[np.float32]) -> Features:
+    """Return the features of a prompt; case, spacing and the digits of its numbers are left out of account.
+
+    `rarity` has a number for each bucket: what is in few prompts tells more (inverse document frequency).
+    """
+    text = plain(prompt)
+    words, runs = _weighed(_words(text), rarity), _weighed(_runs(text), rarity)
+    return Features(np.concatenate([words.rows, runs.rows]), np.concatenate([words.weights, runs.weights]))
+
+
+def buckets(prompt: str) -> NDArray[np.int64]:
+    """Return the rows that a prompt touches, each once: of these the rarity is counted."""
+    text = plain(prompt)
+    return np.unique(np.concatenate([_words(text), _runs(text)]) % np.uint32(BUCKETS)).astype(np.int64)
+
+
+def plain(prompt: str) -> str:
+    """Return the part of a prompt that is looked at, in the one spelling in which it is."""
+    cut = prompt if len(prompt) <= READ + READ_LAST else f"{prompt[:READ]} {prompt[-READ_LAST:]}"
+    folded = unicodedata.normalize("NFKC", unframed(cut)).lower()
+    return re.sub(r"\d", "0", " ".join(folded.split()))
+
+
+def _words(text: str) -> NDArray[np.uint32]:
+    """Return the hash of each word and of each pair of neighbours."""
+    words = [crc32(word.encode(errors="replace")) for word in _WORD.findall(text)]
+    single = np.array([0, *words, 0], dtype=np.uint32)
+    pairs = _mixed(single[:-1] * _FACTOR + single[1:])
+    return np.concatenate([single[1:-1], pairs])
+
+
+def _runs(text: str) -> NDArray[np.uint32]:
+    """Return the hash of each run of letters; every length has hashes of its own."""
+    letters = np.frombuffer(f" {text} ".encode(errors="replace"), dtype=np.uint8).astype(np.uint32)
+    found = [np.zeros(0, dtype=np.uint32)]
+    for length in RUNS:
+        if len(letters) < length:
+            break
+        hashed = np.full(len(letters) - length + 1, length, dtype=np.uint32)
+        for place in range(length):
+            hashed = hashed * _FACTOR + letters[place : place + len(hashed)]
+        found.append(_mixed(hashed))
+    return np.concatenate(found)
+
+
+def _mixed(hashed: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Spread what differs in a few bits over all of them."""
+    spread = (hashed ^ (hashed >> np.uint32(15))) * _MIX
+    return np.asarray(spread ^ (spread >> np.uint32(13)))
+
+
+def _weighed(hashes: NDArray[np.uint32], rarity: NDArray[np.float32]) -> Features:
+    """Return each row once, weighted by its rarity and the logarithm of how often it came; together of length one."""
+    rows, counts = np.unique(hashes % np.uint32(BUCKETS), return_counts=True)
+    weights = (1.0 + np.log(counts)) * rarity[rows]
+    norm = float(np.sqrt(np.square(weights).sum())) or 1.0
+    return Features(rows.astype(np.int64), (weights / norm).astype(np.float32))

@@ -1,0 +1,119 @@
+"""The classifier as it ships: a table of weights, read once, and a product."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadClassifier
+from .features import BUCKETS, features
+from .reading import INTENTS, Reading
+
+__all__ = ["Classifier", "Vectors"]
+
+SHIPPED = Path(__file__).with_name("weights.npz")
+STEPS = 127
+"""A weight is a whole number of steps, from -127 to 127, of its column's size."""
+
+
+class Vectors(Protocol):
+    """What turns a prompt into what the weights are multiplied by, already multiplied: one number for each column."""
+
+    def scores(self, prompt: str) -> NDArray[np.float64]:
+        """Return the scores ``[intents + 1]`` of a prompt before they are probabilities; the last is that of hardness."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Weights by bucket, as they are stored: whole numbers with a size for each column.
+
+    Attributes
+    ----------
+    steps : array, int8, [buckets, intents + 1]
+    sizes, bias : array, float32, [intents + 1]
+    rarity : array, uint8, [buckets]
+        Inverse document frequency in steps of `rarest` / 255.
+    rarest : float
+    """
+
+    steps: NDArray[np.int8]
+    sizes: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    rarity: NDArray[np.uint8]
+    rarest: float
+
+    @cached_property
+    def _rarity(self) -> NDArray[np.float32]:
+        return (self.rarity.astype(np.float32) * np.float32(self.rarest / 255)).astype(np.float32)
+
+    def scores(self, prompt: str) -> NDArray[np.float64]:
+        """Return the scores of a prompt, see `Vectors`."""
+        found = features(prompt, self._rarity)
+        summed = found.weights @ self.steps[found.rows].astype(np.float32)
+        return np.asarray(summed * self.sizes + self.bias, dtype=np.float64)
+
+    @classmethod
+    def of(
+        cls, weights: NDArray[np.float64], bias: NDArray[np.float64], rarity: NDArray[np.uint8], rarest: float
+    ) -> Self:
+        """Return the table nearest to weights ``[buckets, intents + 1]``."""
+        sizes = np.maximum(np.abs(weights).max(axis=0), 1e-12) / STEPS
+        steps = np.rint(weights / sizes).astype(np.int8)
+        return cls(steps, sizes.astype(np.float32), bias.astype(np.float32), rarity, rarest)
+
+
+class Classifier:
+    """Reads prompts.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Weights of its own, or a user's embedding with a head on it.
+    name : str
+        What the record calls it: changes with every weight.
+    """
+
+    def __init__(self, vectors: Vectors, name: str) -> None:
+        self._vectors, self.name = vectors, name
+
+    @classmethod
+    def shipped(cls, path: Path = SHIPPED) -> Self:
+        """Return the classifier of a file that `build` wrote.
+
+        Raises
+        ------
+        BadClassifier
+            The file is not there, or it is none.
+        """
+        try:
+            body = path.read_bytes()
+            with np.load(io.BytesIO(body), allow_pickle=False) as held:
+                table = Table(held["steps"], held["sizes"], held["bias"], held["rarity"], float(held["rarest"]))
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise BadClassifier(
+                f"the classifier cannot be read: {error}", field="classifier", got=str(path),
+                hint="python -m alphaloom.router.classifier.build writes it again.",
+            ) from None  # fmt: skip
+        if table.steps.shape != (BUCKETS, len(INTENTS) + 1):
+            raise BadClassifier(
+                "the classifier is of another version", field="classifier", got=table.steps.shape,
+                allowed=(BUCKETS, len(INTENTS) + 1), hint="python -m alphaloom.router.classifier.build writes it again.",
+            )  # fmt: skip
+        return cls(table, f"ngrams-{hashlib.sha256(body).hexdigest()[:12]}")
+
+    def read(self, prompt: str) -> Reading:
+        """Return what a prompt says of itself."""
+        scores = self._vectors.scores(prompt)
+        intents = np.exp(scores[:-1] - scores[:-1].max())
+        shares = intents / intents.sum()
+        hard = 1.0 / (1.0 + np.exp(-scores[-1]))
+        return Reading(dict(zip(INTENTS, (float(share) for share in shares), strict=True)), float(hard))

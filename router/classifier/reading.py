@@ -1,0 +1,34 @@
+"""What a text says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["INTENTS", "Reading"]
+
+INTENTS = (
+    "factor_idea", "code", "backtest_read", "debug", "data_lookup", "sentiment", "summary", "portfolio_risk",
+    "macro_regime", "critique",
+)  # fmt: skip
+"""What a prompt may want, in the order of the weights' columns; `training/README.md` says what each means."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a text says of itself.
+
+    Attributes
+    ----------
+    intents : mapping of str to float
+        The probability of each intent; together 1.
+    hard : float
+        The probability that a small model would fail.
+    """
+
+    intents: dict[str, float]
+    hard: float
+
+    @property
+    def intent(self) -> str:
+        """The likeliest intent; of equals the first by name."""
+        return min(self.intents, key=lambda name: (-self.intents[name], name))

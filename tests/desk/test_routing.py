@@ -1,0 +1,108 @@
+"""`alphaloom route`: one prompt or many, from text alone or with a role, and words for what is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alphaloom.desk.cli import outcome
+
+Capture = pytest.CaptureFixture[str]
+PARTS = {"intent", "difficulty", "tier", "model", "signals", "cost_usd", "alternatives", "reason"}
+ROUTER = """
+models:
+  large: {model: a/large, tier: frontier, input_cost_per_mtok: 5.0, output_cost_per_mtok: 25.0}
+  small: {model: hosted_vllm/small, place: local, api_base: "http://127.0.0.1:9/v1"}
+"""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in an empty folder, without keys and without a server on this machine."""
+
+    def refuse(*_: object) -> None:
+        raise ConnectionRefusedError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    for key in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
+
+
+@pytest.fixture
+def told(capsys: Capture) -> Callable[..., list[dict[str, Any]]]:
+    def ask(*arguments: str, code: int = 0) -> list[dict[str, Any]]:
+        capsys.readouterr()
+        assert outcome(["route", *arguments, "--json"]) == code
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return ask
+
+
+def test_without_a_model_the_tier_is_told_all_the_same(told: Callable[..., Any], capsys: Capture) -> None:
+    (one,) = told("Which field holds the traded volume?")
+    assert set(one) == PARTS
+    assert (one["intent"], one["tier"], one["model"], one["cost_usd"]) == ("data_lookup", "local", None, None)
+    assert outcome(["route", "Which field holds the traded volume?"]) == 0
+    assert "No model is set up" in capsys.readouterr().err
+
+
+def test_a_key_is_enough(told: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
+    (hard,) = told("Find a causal mechanism for the momentum crash that nobody has written about.")
+    (easy,) = told("Which field holds the traded volume?")
+    assert (hard["model"], easy["model"]) == ("anthropic", "anthropic-small")
+    assert hard["cost_usd"] > easy["cost_usd"] > 0
+    assert "sk-secret" not in json.dumps([hard, easy])
+
+
+def test_a_file_of_prompts_is_answered_in_order(told: Callable[..., Any], tmp_path: Path) -> None:
+    Path("router.yaml").write_text(ROUTER)
+    lines: list[dict[str, Any]] = [
+        {"prompt": "Which field holds the traded volume?", "label": {"difficulty": "low"}},
+        {"prompt": "hm, this one", "role": "factor"},
+        {"prompt": "Why did value and momentum crash together, and what would prove it?", "role": "critic"},
+    ]
+    (tmp_path / "p.jsonl").write_text("\n".join(json.dumps(line) for line in lines) + "\n\n")
+    found = told("--file", "p.jsonl")
+    assert [each["intent"] for each in found] == ["data_lookup", "code", "critique"]
+    assert [each["model"] for each in (found[0], found[2])] == ["small", "large"]
+    assert told("--file", "p.jsonl", "--confidential")[2]["model"] == "small"
+
+
+def test_it_reads_standard_input_and_prints_for_people(
+    told: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    Path("other.yaml").write_text(ROUTER)
+    monkeypatch.setattr("sys.stdin", io.StringIO("Which field holds the traded volume?"))
+    assert outcome(["route", "-", "--router", "other.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "data_lookup" in said
+    assert "large (frontier, 0.0" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "said"),
+    [
+        ([], None, "give one prompt"),
+        (["x", "--file", "p.jsonl"], "", "give one prompt"),
+        (["  "], None, "is empty"),
+        (["--file", "none.jsonl"], None, "cannot read none.jsonl"),
+        (["--file", "p.jsonl"], '{"prompt": "a"}\n{"role": "x"}', "line 2 holds no prompt"),
+        (["--file", "p.jsonl"], "[1]", "line 1 holds no prompt"),
+        (["a", "--router", "none.yaml"], None, "none.yaml"),
+    ],
+)
+def test_what_is_wrong_is_told(words: list[str], file: str | None, said: str, capsys: Capture) -> None:
+    if file is not None:
+        Path("p.jsonl").write_text(file)
+    assert outcome(["route", *words]) == 2
+    heard = capsys.readouterr()
+    assert said in heard.err
+    assert heard.out == "", "nothing is answered where a line is wrong"

@@ -1,0 +1,121 @@
+"""Which model answers: what is declared, what the house has fixed, what the text says; and that nothing goes where it may not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphaloom.router import RouterConfig
+from alphaloom.router.classifier import INTENTS
+from alphaloom.router.classifier.model import Classifier
+from alphaloom.router.deciding import NEXT, Asked, Decider
+from alphaloom.router.intents import ROLES
+
+CLASSIFIER = Classifier.shipped()
+MODELS: dict[str, Any] = {
+    "large": {"model": "a/large", "tier": "frontier", "input_cost_per_mtok": 5.0, "output_cost_per_mtok": 25.0},
+    "small": {"model": "hosted_vllm/small", "place": "local", "context_tokens": 2_000, "tokens_per_second": 20.0},
+    "quick": {"model": "b/quick", "region": "EU", "tokens_per_second": 200.0, "place": "region",
+              "input_cost_per_mtok": 0.1, "output_cost_per_mtok": 0.4},
+    "sealed": {"model": "c/sealed", "tier": "frontier", "place": "attested", "input_cost_per_mtok": 9.0, "output_cost_per_mtok": 9.0},
+}  # fmt: skip
+EASY = "Which field holds the traded volume in shares?"
+HARD = (
+    "Find a mechanism nobody trades by which passive flows distort borrow fees, and say how to prove that it is causal."
+)
+
+
+def decider(**config: Any) -> Decider:
+    return Decider(RouterConfig.model_validate({"models": MODELS} | config), CLASSIFIER)
+
+
+def test_what_is_easy_stays_and_what_may_be_hard_goes_up() -> None:
+    easy, hard = (decider().decide(Asked(prompt=prompt)) for prompt in (EASY, HARD))
+    assert (easy.tier, easy.model, easy.difficulty, easy.cost_usd) == ("local", "small", "low", 0.0)
+    assert (hard.tier, hard.model, hard.difficulty) == ("frontier", "large", "high")
+    assert hard.cost_usd == pytest.approx(5e-6 * hard.signals["tokens"] + 25e-6 * hard.signals["reply_tokens"])
+    assert [each.model for each in easy.alternatives if each.reason == NEXT] == ["quick", "large", "sealed"]
+    assert [each.model for each in hard.alternatives if each.reason == NEXT] == ["sealed"], "hard never goes down"
+
+
+@pytest.mark.parametrize(
+    ("config", "asked", "word"),
+    [
+        ({"routing": {"most_hard": 0.0}}, {}, "may fail"),
+        ({"routing": {"local_tokens": 5}}, {}, "local_tokens"),
+        ({"routing": {"local_depth": 1}}, {"schema_depth": 2}, "local_depth"),
+        ({}, {"failures": {"local": 0.6}}, "60%"),
+        ({"roles": {"data": "frontier"}}, {"role": "data"}, "role data"),
+        ({"routing": {"intents": {"data_lookup": "frontier"}}, "roles": {"data": "local"}}, {"role": "data"}, "intent data_lookup"),
+    ],
+)  # fmt: skip
+def test_each_signal_can_send_an_easy_prompt_up_and_says_so(config: Any, asked: Any, word: str) -> None:
+    told = decider(**config).decide(Asked(prompt=EASY, **asked))
+    assert told.tier == "frontier"
+    assert word in told.reason
+
+
+def test_a_role_or_intent_that_the_house_gave_a_tier_keeps_it_whatever_the_text_says() -> None:
+    told = decider(routing={"intents": {"factor_idea": "local"}}).decide(Asked(prompt=HARD, role="idea"))
+    assert (told.intent, told.tier, told.difficulty) == ("factor_idea", "local", "high")
+
+
+@pytest.mark.parametrize(("role", "prior"), ROLES.items())
+def test_a_role_says_what_is_wanted_unless_the_text_says_the_other_thing_that_it_sends(role: str, prior: Any) -> None:
+    for prompt in (EASY, HARD, "hm"):
+        assert decider().decide(Asked(prompt=prompt, role=role)).intent in prior
+
+
+def test_declared_intents_and_roles_of_ones_own_are_taken_at_their_word() -> None:
+    own = decider(routing={"roles": {"esg": {"esg_check": 1.0}}, "intents": {"esg_check": "local"}})
+    assert own.decide(Asked(prompt=HARD, role="esg")).intent == "esg_check"
+    assert own.decide(Asked(prompt=HARD, role="esg")).tier == "local"
+    assert decider().decide(Asked(prompt=EASY, intent="formulas")).intent == "code"
+    assert decider().decide(Asked(prompt=EASY, role="nobody heard of it")).intent == "data_lookup"
+
+
+def test_confidential_text_is_told_with_models_that_may_see_it_only() -> None:
+    hard = decider().decide(Asked(prompt=HARD, sensitivity="confidential"))
+    assert hard.model == "sealed"
+    closed = {each.model: each.reason for each in hard.alternatives if each.reason != NEXT}
+    assert "does not leave" in closed["large"]
+    assert "does not leave" in closed["quick"]
+    swiss = decider().decide(Asked(prompt=EASY, jurisdiction="EU"))
+    assert [swiss.model, *(each.model for each in swiss.alternatives if each.reason == NEXT)] == [
+        "small",
+        "quick",
+        "sealed",
+    ]
+
+
+def test_a_call_that_does_not_fit_or_is_in_haste_goes_to_another_of_its_tier() -> None:
+    assert decider().decide(Asked(prompt=EASY, context_tokens=1_900)).model == "quick"
+    assert decider().decide(Asked(prompt=EASY, latency_s=3.0)).model == "quick"
+    assert decider().decide(Asked(prompt=EASY, latency_s=30.0)).model == "small"
+
+
+@given(
+    st.text(max_size=400), st.sampled_from([None, *ROLES, "x"]), st.sampled_from(["public", "internal", "confidential"]),
+    st.sampled_from(["", "EU", "CH"]), st.integers(1, 5_000),
+)  # fmt: skip
+def test_no_decision_breaks_a_rule(
+    prompt: str, role: str | None, sensitivity: Any, jurisdiction: str, tokens: int
+) -> None:
+    asked = Asked(prompt=prompt, role=role, sensitivity=sensitivity, jurisdiction=jurisdiction, context_tokens=tokens)
+    told = decider().decide(asked)
+    assert told == decider().decide(asked)
+    json.dumps(told.record(), allow_nan=False)
+    assert {told.model, *(each.model for each in told.alternatives)} == {*MODELS}
+    for name in [told.model, *(each.model for each in told.alternatives if each.reason == NEXT)]:
+        assert name is not None
+        model = MODELS[name]
+        safe = model.get("place") in ("local", "attested")
+        assert safe or sensitivity != "confidential"
+        assert safe or not jurisdiction or model.get("region") == jurisdiction
+        assert told.tier != "frontier" or model.get("tier") == "frontier"
+    assert told.intent in INTENTS
+    assert told.tier == "frontier" or told.signals["hard"] < decider().config.routing.most_hard
