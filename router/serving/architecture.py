@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 __all__ = ["Architecture", "Experts", "Latent"]
 
+VOCAB_STEP = 64  # vLLM pads the vocabulary to a multiple of this
+
 
 @dataclass(frozen=True)
 class Experts:
@@ -76,11 +78,15 @@ class Architecture:
 
     def splits(self, gpus: int) -> bool:
         """Tell whether tensor parallelism over so many GPUs is possible: heads and widths divide."""
-        widths = [self.experts.width, *([self.experts.shared_width] if self.experts.shared_width else [])] if self.experts else []
-        if self.dense_layers:
-            widths.append(self.intermediate)
+        widths = [self.intermediate] if self.dense_layers else []
+        widths += [self.experts.width, self.experts.shared_width] if self.experts else []
         shared = self.latent is not None or self.kv_heads % gpus == 0 or gpus % self.kv_heads == 0
-        return self.heads % gpus == 0 and shared and all(width % gpus == 0 for width in widths)
+        return shared and all(width % gpus == 0 for width in (self.heads, self.padded_vocab, *widths))
+
+    @property
+    def padded_vocab(self) -> int:
+        """Return the rows of the embedding as vLLM pads them."""
+        return -(-self.vocab // VOCAB_STEP) * VOCAB_STEP
 
     def cached_per_gpu(self, gpus: int) -> int:
         """Return how many numbers of a token a layer keeps on each GPU.

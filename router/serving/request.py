@@ -46,10 +46,10 @@ class Request:
                 f"{self.model.vocab:,}: a draft must speak the same",
                 field="--draft", got=self.draft.name, hint="Take a small model of the same family.",
             )  # fmt: skip
-        if self.prompt_tokens + self.reply_tokens > self.length and self.context is not None:
+        if self.prompt_tokens + self.reply_tokens > self.length:
             raise ServingError(
                 f"a prompt of {self.prompt_tokens:,} tokens and a reply of {self.reply_tokens:,} are longer than the context",
-                field="--context", got=self.context, allowed=f"at least {self.prompt_tokens + self.reply_tokens}",
+                field="--context", got=self.length, allowed=f"at least {self.prompt_tokens + self.reply_tokens}",
             )  # fmt: skip
         _within("--gpu-memory-utilization", self.utilization, 0.05, 1.0)
         _within("--acceptance", self.acceptance if self.acceptance is not None else 0.5, 0.0, 0.999)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from .architecture import Architecture, Experts, Latent
+from .architecture import VOCAB_STEP, Architecture, Experts, Latent
 
 __all__ = ["Share", "Tensor", "active", "bytes_per_gpu", "parameters", "tensors"]
 
-VOCAB_STEP = 64  # vLLM pads the vocabulary to a multiple of this
 BYTES = {"bfloat16": Fraction(2), "float16": Fraction(2), "fp8": Fraction(1), "mxfp4": Fraction(17, 32)}
 """Bytes of a number: mxfp4 has 4 bits each and one byte of scale for every 32."""
 
