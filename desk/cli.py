@@ -21,6 +21,7 @@ from . import (
     formulas,
     library,
     log,
+    models,
     news,
     reviewing,
     running,
@@ -75,6 +76,7 @@ app.add_typer(sandboxing.app, name="sandbox")
 app.add_typer(serving.app, name="serve")
 app.add_typer(tokens.app, name="token")
 app.add_typer(calls.app, name="audit")
+app.add_typer(models.app, name="models")
 app.command(short_help="Write a commented campaign file.")(starting.init)
 app.command(short_help="Say what this machine can do.")(doctoring.doctor)
 

@@ -10,7 +10,7 @@ from .choice import Choice, length_read
 from .devices import GIB, Device
 from .fit import DEEPEST
 from .request import Request
-from .speed import COMPUTE, MEMORY, STEP_S, Speculation, Step, first_token, output_step
+from .speed import COMPUTE, MEMORY, NEAR, STEP_S, Speculation, Step, first_token, output_step
 from .tensors import active, parameters
 
 __all__ = ["Line", "lines"]
@@ -36,7 +36,9 @@ def lines(request: Request, device: Device, choice: Choice, deep: Speculation | 
 def _model(model: Architecture) -> Iterator[Line]:
     counted = parameters(model)
     how = f"all tensors of {model.layers} layers, hidden size {model.hidden}, vocabulary {model.vocab}"
-    yield Line("parameters", round(counted / 1e9, 3), "billion", how + (", embedding and head in one" if model.tied else ""))
+    yield Line(
+        "parameters", round(counted / 1e9, 3), "billion", how + (", embedding and head in one" if model.tied else "")
+    )
     if model.experts:
         how = f"each token meets {model.experts.used} of {model.experts.count} experts; the embedding is looked up"
         yield Line("parameters at work", round(active(model) / 1e9, 3), "billion", how)
@@ -51,8 +53,12 @@ def _memory(request: Request, device: Device, choice: Choice) -> Iterator[Line]:
     if request.draft:
         yield _gib("draft's weights", one.draft_weights, f"{request.draft.name}, 16 bits; {_sharing(one.gpus)}")
     parts = "driver 1, captured graphs 1" + (", communication 0.5" if one.gpus > 1 else "")
-    yield _gib("fixed overhead", one.fixed, f"assumed, GiB: {parts}" if device.gpu else "assumed: three processes with PyTorch")
-    yield _gib("activations", one.activations, f"assumed: {tokens:,} tokens of a step x what a layer holds of each x 2 bytes")
+    yield _gib(
+        "fixed overhead", one.fixed, f"assumed, GiB: {parts}" if device.gpu else "assumed: three processes with PyTorch"
+    )
+    yield _gib(
+        "activations", one.activations, f"assumed: {tokens:,} tokens of a step x what a layer holds of each x 2 bytes"
+    )
     yield _gib("scores", one.scores, f"assumed: {one.most} sequences x {request.model.vocab:,} tokens x 4 bytes x 2")
     how = "usable - weights - overhead - activations - scores"
     yield _gib("cache", one.cache, how if device.gpu else how + ", in whole GiB")
@@ -70,7 +76,9 @@ def _cache(request: Request, choice: Choice) -> Iterator[Line]:
         how += f"; {model.windowed} of {model.layers} layers keep a window of {model.window:,} and the steps under way"
     yield Line("cache of a sequence", round(one.sequence / 2**20, 2), "MiB", how)
     yield Line("sequences", one.held, "at once", f"cache / cache of a sequence, all {request.length:,} tokens long")
-    yield Line("taken", one.sequences, "at once", f"at most {one.most}: {'as asked' if request.concurrency else 'the default'}")
+    yield Line(
+        "taken", one.sequences, "at once", f"at most {one.most}: {'as asked' if request.concurrency else 'the default'}"
+    )
 
 
 def _times(request: Request, device: Device, choice: Choice) -> Iterator[Line]:
@@ -90,7 +98,7 @@ def _times(request: Request, device: Device, choice: Choice) -> Iterator[Line]:
 def _speculation(request: Request, deep: Speculation) -> Iterator[Line]:
     by = request.draft.name if request.draft else "repeated text"
     assumed = "as given" if request.acceptance is not None else "assumed"
-    how = f"depth with the least time of 1 to {DEEPEST}, drafts by {by}"
+    how = f"the least depth of 1 to {DEEPEST} whose time is within {NEAR:.0%} of the best; drafts by {by}"
     yield Line("tokens drafted", deep.depth, "a step", how)
     how = f"(1 - a^(K+1)) / (1 - a) with K = {deep.depth} and acceptance a = {deep.acceptance:g}, {assumed}"
     yield Line("tokens kept", round(deep.tokens, 2), "a step", how)

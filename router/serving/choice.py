@@ -116,9 +116,9 @@ def _advice(request: Request, device: Device) -> Iterator[str]:
         yield f"--context {context}"
     if request.concurrency and (count := _most(request, device)):
         yield f"--concurrency {count}"
-    if device.fp8_tflops and not request.model.stored and request.dtype in ("bfloat16", "float16"):
-        if _fits(replace(request, dtype="fp8"), device):
-            yield "--dtype fp8"
+    wide = not request.model.stored and request.dtype in ("bfloat16", "float16")
+    if device.fp8_tflops and wide and _fits(replace(request, dtype="fp8"), device):
+        yield "--dtype fp8"
     if device.fp8_tflops and request.kv_dtype == "auto" and _fits(replace(request, kv_dtype="fp8"), device):
         yield "--kv-dtype fp8"
     if device.gpu and request.gpus and request.gpus < MOST_GPUS:
@@ -146,7 +146,9 @@ def _longest(request: Request, device: Device) -> int | None:
 
 def _most(request: Request, device: Device) -> int:
     """Return the most sequences at once that fit."""
-    fitting = (n for n in range((request.concurrency or 1) - 1, 0, -1) if _fits(replace(request, concurrency=n), device))
+    fitting = (
+        n for n in range((request.concurrency or 1) - 1, 0, -1) if _fits(replace(request, concurrency=n), device)
+    )
     return next(fitting, 0)
 
 

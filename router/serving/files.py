@@ -16,8 +16,17 @@ IMAGE, CPU_IMAGE = "vllm/vllm-openai:v0.33.0", "vllm/vllm-openai-cpu:v0.33.0"
 PORT, CACHE, MODELS = 8000, "/root/.cache/huggingface", "/models"  # of the container
 STARTING_S, PROBE_S = 900, 10
 SHARED_GIB = 8  # tensor parallelism passes tensors between processes through shared memory
+START = ["vllm", "serve"]
 KUBERNETES_SECRET = {"VLLM_API_KEY": "api-key", "HF_TOKEN": "hf-token"}
 RAY = {"served-model-name", "model", "tensor-parallel-size"}
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes YAML without anchors: what is said twice is written twice."""
+
+    def ignore_aliases(self, _: object) -> bool:
+        """Alias nothing."""
+        return True
 
 
 def described(plan: Plan, kind: str, image: str | None = None) -> str:
@@ -29,7 +38,7 @@ def described(plan: Plan, kind: str, image: str | None = None) -> str:
 def _compose(plan: Plan, image: str) -> str:
     secrets = {"VLLM_API_KEY": "${VLLM_API_KEY:?set it to what clients must send}", "HF_TOKEN": "${HF_TOKEN:-}"}
     service: dict[str, Any] = {
-        "image": image, "command": _inside(plan), "environment": plan.environment | secrets,
+        "image": image, "entrypoint": START, "command": _inside(plan), "environment": plan.environment | secrets,
         "ports": [f"127.0.0.1:{PORT}:{PORT}"], "volumes": _mounts(plan), "shm_size": f"{SHARED_GIB}gb",
         "restart": "unless-stopped", "stop_signal": "SIGINT", "stop_grace_period": "60s",
         "healthcheck": {
@@ -40,7 +49,10 @@ def _compose(plan: Plan, image: str) -> str:
     if plan.device.name != "cpu":
         card = {"driver": "nvidia", "count": plan.device.count, "capabilities": ["gpu"]}
         service["deploy"] = {"resources": {"reservations": {"devices": [card]}}}
-    head = "# docker compose up, with VLLM_API_KEY (and HF_TOKEN, if weights are fetched) in the environment.\n" + _offline(plan)
+    head = (
+        "# docker compose up, with VLLM_API_KEY (and HF_TOKEN, if weights are fetched) in the environment.\n"
+        + _offline(plan)
+    )
     return head + _yaml({"services": {"vllm": service}, **({} if _local(plan) else {"volumes": {"weights": {}}})})
 
 
@@ -48,7 +60,9 @@ def _ray(plan: Plan, _: str) -> str:
     engine = {name.replace("-", "_"): value for name, value in plan.flags.items() if name not in RAY}
     engine |= {"tensor_parallel_size": plan.device.count}
     model: dict[str, Any] = {
-        "model_loading_config": {"model_id": plan.flags.get("served-model-name", plan.model.name), "model_source": plan.flags["model"]},
+        "model_loading_config": {
+            "model_id": plan.flags.get("served-model-name", plan.model.name), "model_source": plan.flags["model"],
+        },
         "engine_kwargs": engine, "runtime_env": {"env_vars": plan.environment},
         "deployment_config": {
             "autoscaling_config": {"min_replicas": plan.device.copies, "max_replicas": plan.device.copies},
@@ -63,7 +77,11 @@ def _ray(plan: Plan, _: str) -> str:
         "name": plan.model.name, "route_prefix": "/", "import_path": "ray.serve.llm:build_openai_app",
         "args": {"llm_configs": [model]},
     }  # fmt: skip
-    return "# serve deploy THIS_FILE, on a cluster with ray[serve,llm].\n" + _offline(plan) + _yaml({"applications": [app]})
+    return (
+        "# serve deploy THIS_FILE, on a cluster with ray[serve,llm].\n"
+        + _offline(plan)
+        + _yaml({"applications": [app]})
+    )
 
 
 def _kubernetes(plan: Plan, image: str) -> str:
@@ -96,7 +114,7 @@ def _pod(plan: Plan, image: str, name: str) -> dict[str, Any]:
     memory = f"{max(4, round(plan.device.memory_gib * 0.95))}Gi"
     limits = {"nvidia.com/gpu": plan.device.count} if plan.device.name != "cpu" else {"memory": memory}
     container = {
-        "name": "vllm", "image": image, "args": _inside(plan), "env": variables,
+        "name": "vllm", "image": image, "command": START, "args": _inside(plan), "env": variables,
         "ports": [{"name": "http", "containerPort": PORT}], "resources": {"limits": limits, "requests": limits},
         "startupProbe": _probe(STARTING_S // PROBE_S), "readinessProbe": _probe(1), "livenessProbe": _probe(3),
         "volumeMounts": [
@@ -120,11 +138,11 @@ def _probe(failures: int) -> dict[str, Any]:
 
 def _inside(plan: Plan) -> list[str]:
     """Return the arguments as they are in a container: weights of a folder are mounted under another name."""
-    changes: dict[str, Any] = {"model": _mounted(str(plan.flags["model"]))}
+    changes: dict[str, Any] = {"host": "0.0.0.0", "port": PORT, "model": False}
     speculative = plan.flags.get("speculative-config")
     if isinstance(speculative, Mapping) and "model" in speculative:
         changes["speculative-config"] = {**speculative, "model": _mounted(str(speculative["model"]))}
-    return arguments(plan, **changes, host="0.0.0.0", port=PORT)
+    return [_mounted(str(plan.flags["model"])), *arguments(plan, **changes)]
 
 
 def _folders(plan: Plan) -> list[str]:
@@ -147,11 +165,13 @@ def _mounts(plan: Plan) -> list[str]:
 def _offline(plan: Plan) -> str:
     if plan.environment.get("HF_HUB_OFFLINE") != "1":
         return ""
-    return "# Nothing is fetched: the weights must lie there already. To let vLLM fetch them, set HF_HUB_OFFLINE to \"0\".\n"
+    return (
+        "# Nothing is fetched: the weights must lie there already. To let vLLM fetch them, set HF_HUB_OFFLINE to '0'.\n"
+    )
 
 
 def _yaml(value: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=118)
+    return yaml.dump(value, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=118)
 
 
 KINDS: dict[str, Callable[[Plan, str], str]] = {"compose": _compose, "ray": _ray, "kubernetes": _kubernetes}

@@ -84,7 +84,7 @@ class Plan(_Strict):
             if name in ("host", "port", "api-key", "hf-token"):
                 raise ValueError(f"{name} does not belong into a plan; it is said when the server is started")
             if not isinstance(each, bool | int | float | str | dict):
-                raise ValueError(f"{name} must be a number, a text, true, false or a mapping")
+                raise ValueError(f"{name} must be a number, a text, true, false or a mapping")  # noqa: TRY004 - pydantic's
         return value
 
     @field_validator("environment")
@@ -225,5 +225,7 @@ def read(file: Path) -> Plan:
         more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
         said = first["msg"].removeprefix("Value error, ")
         raise PlanUnreadable(
-            f"{file} is no plan: {place}: {said}{more}", field=place, hint="Write one with: alphaloom models plan ... --out PLAN"
+            f"{file} is no plan: {place}: {said}{more}",
+            field=place,
+            hint="Write one with: alphaloom models plan ... --out PLAN",
         ) from None

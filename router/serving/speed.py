@@ -14,9 +14,20 @@ from .fit import DEEPEST, Budget
 from .request import Request
 from .tensors import active, bytes_of, met, tensors
 
-__all__ = ["ASSUMPTIONS", "COMPUTE", "MEMORY", "STEP_S", "Speculation", "Step", "first_token", "output_step", "speculation"]
+__all__ = [
+    "ASSUMPTIONS",
+    "COMPUTE",
+    "MEMORY",
+    "STEP_S",
+    "Speculation",
+    "Step",
+    "first_token",
+    "output_step",
+    "speculation",
+]
 
 COMPUTE, MEMORY, STEP_S = 0.5, 0.75, 0.5e-3
+NEAR = 0.02
 ASSUMPTIONS = (
     f"matrix work reaches {COMPUTE:.0%} of the device's peak, memory {MEMORY:.0%} of its bandwidth",
     f"each step costs {STEP_S * 1e3:.1f} ms beside the device's work",
@@ -89,7 +100,10 @@ def output_step(
 
 
 def speculation(request: Request, device: Device, chosen: Budget, length: float) -> Speculation | None:
-    """Return the depth with the least time for a token of one sequence; None where no speculation is asked for."""
+    """Return the least depth whose time for a token of one sequence is near the best; None where none is asked for.
+
+    Where checking more tokens costs next to nothing, deeper drafts bring next to nothing too, and disturb busy hours.
+    """
     if request.speculate == "none":
         return None
     plain = output_step(request.model, device, chosen, length).total_s
@@ -99,7 +113,8 @@ def speculation(request: Request, device: Device, chosen: Budget, length: float)
         tokens = sum(request.accepted**n for n in range(depth + 1))
         step = output_step(request.model, device, chosen, length, each=depth + 1).total_s + depth * draft
         options.append(Speculation(depth, request.accepted, tokens, step / tokens, plain))
-    return min(options, key=lambda one: one.per_token_s)
+    best = min(one.per_token_s for one in options)
+    return next(one for one in options if one.per_token_s <= best * (1 + NEAR))
 
 
 def read_bytes(model: Architecture, chosen: Budget, tokens: float) -> float:

@@ -22,7 +22,7 @@ from ..errors import PortTaken, ServerFailed, ServingError
 __all__ = ["Launch", "supervise"]
 
 POLL_S, TOLD_EVERY_S, ASK_S = 0.1, 10.0, 2.0
-LAST_LINES, LAST_BYTES = 20, 32_768
+LAST_LINES, LAST_BYTES, SHOWN = 20, 32_768, 100
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Say = Callable[[str], None]
 
@@ -81,7 +81,10 @@ def _claimed(port: int) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise PortTaken(
-                f"another `alphaloom models serve` has port {port}", field="--port", got=port, hint="Choose another port."
+                f"another `alphaloom models serve` has port {port}",
+                field="--port",
+                got=port,
+                hint="Choose another port.",
             ) from None
         yield
     finally:
@@ -142,7 +145,9 @@ def _until_well(launch: Launch, process: subprocess.Popen[bytes], stop: Stop, sa
             )  # fmt: skip
         if now - told >= TOLD_EVERY_S:
             told = now
-            say(f"Starting: {now - begun:.0f} of {launch.deadline_s:g} s. {''.join(_tail(launch.log, 1))}".rstrip())
+            say(
+                f"Starting: {now - begun:.0f} of {launch.deadline_s:g} s. {''.join(_tail(launch.log, 1))[:SHOWN]}".rstrip()
+            )
         time.sleep(POLL_S)
     return False
 
@@ -190,7 +195,9 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 def _last(log: Path) -> str:
     lines = _tail(log, LAST_LINES)
-    return " The last lines of its log:\n" + "\n".join(f"  | {line}" for line in lines) if lines else " Its log is empty."
+    return (
+        " The last lines of its log:\n" + "\n".join(f"  | {line}" for line in lines) if lines else " Its log is empty."
+    )
 
 
 def _tail(log: Path, count: int) -> list[str]:

@@ -18,8 +18,8 @@ BYTES = {"bfloat16": Fraction(2), "float16": Fraction(2), "fp8": Fraction(1), "m
 class Share(StrEnum):
     """How tensor parallelism deals a tensor out."""
 
-    split = "split"
-    kv = "kv"  # by key and value heads, which are copied where there are fewer than GPUs
+    divided = "divided"
+    heads = "heads"  # by key and value heads, which are copied where there are fewer than GPUs
     vocab = "vocab"
     copied = "copied"
 
@@ -32,7 +32,7 @@ class Tensor:
     rows: int
     columns: int
     copies: int
-    share: Share = Share.split
+    share: Share = Share.divided
     linear: bool = True
     """Whether FP8 applies: embeddings, the output head, norms, routers and biases stay in 16 bits."""
     expert: bool = False
@@ -50,7 +50,7 @@ class Tensor:
             return self.rows
         if self.share is Share.vocab:
             return -(-self.rows // VOCAB_STEP) * VOCAB_STEP // gpus
-        if self.share is Share.kv:
+        if self.share is Share.heads:
             return self.rows // kv_heads * max(1, kv_heads // gpus)
         return -(-self.rows // gpus)
 
@@ -81,11 +81,11 @@ def _gated(name: str, hidden: int, width: int, copies: int, *, expert: bool = Fa
 def _attention(model: Architecture) -> Iterator[Tensor]:
     layers, size = model.layers, model.head_dim
     yield Tensor("queries", model.heads * size, model.hidden, layers)
-    yield Tensor("keys and values", model.kv_heads * size, model.hidden, 2 * layers, Share.kv)
+    yield Tensor("keys and values", model.kv_heads * size, model.hidden, 2 * layers, Share.heads)
     yield Tensor("attention output", model.heads * size, model.hidden, layers)
     if model.qkv_bias:
         yield Tensor("query biases", model.heads * size, 1, layers, linear=False)
-        yield Tensor("key and value biases", model.kv_heads * size, 1, 2 * layers, Share.kv, linear=False)
+        yield Tensor("key and value biases", model.kv_heads * size, 1, 2 * layers, Share.heads, linear=False)
     if model.qk_norm:
         yield Tensor("query and key norms", size, 1, 2 * layers, Share.copied, linear=False)
     if model.inner_bias:
