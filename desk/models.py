@@ -158,14 +158,19 @@ def serve(
         variables = [f"{name}={value}" for name, value in planned.environment.items()]
         print_plain(" ".join((*variables, _command(planned, vllm, host=host, port=port))))
         return
+    from ..router.errors import PortTaken
     from ..router.serving import Launch, supervise
 
     command = [*_starter(vllm), *_arguments(planned, host=host, port=port)]
     place = log or _fresh_log()
     say = notices().out
-    say(f"Starting {planned.model.name}; log: {place}")
     environment = dict(os.environ) | planned.environment
-    supervise(Launch(command, environment, host, port, place, deadline, grace), say)
+    try:
+        supervise(Launch(command, environment, host, port, place, deadline, grace), say)
+    except PortTaken:
+        if log is None:
+            place.unlink()
+        raise
     say("Ended.")
     raise typer.Exit(INTERRUPTED)
 

@@ -8,7 +8,7 @@ from .devices import DEVICES, device
 from .files import KINDS, described
 from .plan import Plan, arguments, made, read, written
 from .request import Request
-from .supervise import Launch, supervise
+from .supervision import Launch, supervise
 
 __all__ = [
     "DEVICES",

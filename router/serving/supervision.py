@@ -21,7 +21,7 @@ from ..errors import PortTaken, ServerFailed, ServingError
 
 __all__ = ["Launch", "supervise"]
 
-POLL_S, TOLD_EVERY_S, ASK_S = 0.1, 10.0, 2.0
+POLL_S, ASK_S = 0.1, 2.0
 LAST_LINES, LAST_BYTES, SHOWN = 20, 32_768, 100
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Say = Callable[[str], None]
@@ -40,6 +40,8 @@ class Launch:
     deadline_s: float = 300.0
     grace_s: float = 30.0
     """How long it has to end after SIGINT, before it is killed."""
+    told_every_s: float = 10.0
+    """How often it is said that it is still starting."""
 
     @property
     def address(self) -> str:
@@ -63,6 +65,7 @@ def supervise(launch: Launch, say: Say) -> None:
     with _claimed(launch.port), _signals() as stop, launch.log.open("wb") as log:
         _free(launch)
         process = _started(launch, log)
+        say(f"Starting as process {process.pid}; its log is {launch.log}")
         try:
             if _until_well(launch, process, stop, say):
                 say(f"Ready at {launch.address}/v1 (process {process.pid}). Ctrl-C ends it.")
@@ -83,7 +86,7 @@ def _claimed(port: int) -> Iterator[None]:
             raise PortTaken(
                 f"another `alphaloom models serve` has port {port}",
                 field="--port",
-                got=port,
+                got=str(port),
                 hint="Choose another port.",
             ) from None
         yield
@@ -112,7 +115,7 @@ def _free(launch: Launch) -> None:
     except OSError as error:
         raise PortTaken(
             f"the server cannot listen at {launch.host}:{launch.port}: {error.strerror or error}", field="--port",
-            got=launch.port, hint="Stop what listens there, or choose another port.",
+            got=f"{launch.host}:{launch.port}", hint="Stop what listens there, or choose another port.",
         ) from None  # fmt: skip
 
 
@@ -143,7 +146,7 @@ def _until_well(launch: Launch, process: subprocess.Popen[bytes], stop: Stop, sa
                 f"the server was not well within {launch.deadline_s:g} s, and was ended.{_last(launch.log)}",
                 field="--deadline", hint=f"Its whole log is {launch.log}; a large model may need longer.",
             )  # fmt: skip
-        if now - told >= TOLD_EVERY_S:
+        if now - told >= launch.told_every_s:
             told = now
             say(
                 f"Starting: {now - begun:.0f} of {launch.deadline_s:g} s. {''.join(_tail(launch.log, 1))[:SHOWN]}".rstrip()
