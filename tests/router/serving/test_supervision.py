@@ -166,7 +166,8 @@ def test_a_port_on_which_something_listens_is_refused(launch: Make) -> None:
 
 
 def test_a_port_that_another_start_has_claimed_is_refused_before_it_listens(launch: Make) -> None:
-    asked, refused = launch("sick", deadline=1.0), []
+    asked = launch("sick", deadline=1.0)
+    refused: list[PortTaken] = []
 
     def again(text: str) -> None:
         if not refused:
