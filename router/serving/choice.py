@@ -79,7 +79,8 @@ def length_read(request: Request) -> float:
 
 def _picked(request: Request, device: Device, options: list[Budget], fitting: list[Budget]) -> Choice:
     """Take the fewest GPUs that fit; more over NVLink where they were offered and each step up pays."""
-    chosen, offered = fitting[0], request.gpus or fitting[0].gpus
+    chosen = fitting[0]
+    offered = request.gpus if request.gpus and device.gpu else chosen.gpus
     why = f"the fewest GPUs that fit: {chosen.gpus}" if device.gpu else "one processor"
     if request.gpus and device.nvlink:
         for one in fitting[1:]:
@@ -87,7 +88,7 @@ def _picked(request: Request, device: Device, options: list[Budget], fitting: li
                 chosen = one
         if chosen.gpus > fitting[0].gpus:
             why = f"{device.link} is fast: {chosen.gpus} GPUs, since each step up saves a quarter of the time per output token"
-    elif request.gpus and chosen.gpus < offered:
+    elif chosen.gpus < offered:
         why += f"; over {device.link} all-reduces are slow, so further GPUs are better used for copies"
     return Choice(chosen, why, tuple(options), offered // chosen.gpus)
 

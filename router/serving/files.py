@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -85,7 +86,7 @@ def _ray(plan: Plan, _: str) -> str:
 
 
 def _kubernetes(plan: Plan, image: str) -> str:
-    name = plan.model.name.lower().replace(".", "-").replace("_", "-")[:50].strip("-")
+    name = _label(plan.model.name)
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/component": "model-server"}
     deployment = {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
@@ -104,6 +105,12 @@ def _kubernetes(plan: Plan, image: str) -> str:
         f"# PersistentVolumeClaim {name}-weights that holds the weights.\n"
     )
     return head + _offline(plan) + _yaml(deployment) + "---\n" + _yaml(service)
+
+
+def _label(name: str) -> str:
+    """Return a name that Kubernetes takes for a service: small letters, digits and hyphens, a letter first."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")
+    return plain if plain[:1].isalpha() else f"model-{plain}"
 
 
 def _pod(plan: Plan, image: str, name: str) -> dict[str, Any]:

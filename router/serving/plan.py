@@ -204,7 +204,7 @@ def arguments(plan: Plan, **changes: Any) -> list[str]:
 
 def written(plan: Plan) -> str:
     """Return a plan as YAML, with the command at its head."""
-    command = shlex.join(["python", "-m", "vllm.entrypoints.openai.api_server", *arguments(plan)])
+    command = " ".join(shlex.join(["python", "-m", "vllm.entrypoints.openai.api_server", *arguments(plan)]).split())
     body = yaml.safe_dump(plan.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=118)
     return f"# What it starts: {command}\n# Start it with: alphaloom models serve THIS_FILE\n{body}"
 

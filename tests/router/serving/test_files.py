@@ -91,3 +91,9 @@ def test_weights_of_a_folder_are_mounted_to_be_read_only(own: Plan) -> None:
 
 def test_an_image_of_one_s_own_is_taken(plan: Plan) -> None:
     assert "image: example.org/vllm:7" in described(plan, "compose", "example.org/vllm:7")
+
+
+@pytest.mark.parametrize(("name", "label"), [("Qwen2.5_7B", "qwen2-5-7b"), ("7b", "model-7b"), ("x" * 80, "x" * 50)])
+def test_kubernetes_gets_a_name_that_it_takes(plan: Plan, name: str, label: str) -> None:
+    named = plan.model_copy(update={"model": plan.model.model_copy(update={"name": name})})
+    assert next(yaml.safe_load_all(described(named, "kubernetes")))["metadata"]["name"] == label

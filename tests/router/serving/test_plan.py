@@ -169,6 +169,7 @@ def test_a_cpu_gets_its_cache_in_whole_gib_by_its_variable() -> None:
     assert plan.environment["VLLM_CPU_KVCACHE_SPACE"] == str(int(cache)) == "36"
     assert "gpu-memory-utilization" not in plan.flags
     assert any("guess" in line for line in plan.assumptions)
+    assert made(Request(EIGHT, gpus=4), device("cpu", 64)).device.copies == 1
 
 
 @pytest.mark.parametrize(
