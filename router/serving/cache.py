@@ -8,7 +8,6 @@ from .architecture import Architecture
 
 __all__ = ["CacheRules", "sequence_bytes", "token_bytes"]
 
-IN_FLIGHT = 2  # steps under way at once, since vLLM schedules one while another computes
 UNEVEN = 1.5  # vLLM's own threshold between dealing out the smaller and the larger number of layers
 
 
@@ -21,6 +20,8 @@ class CacheRules:
     block: int
     batched_tokens: int
     gpus: int
+    steps: int = 2
+    """Steps under way at once: on GPUs vLLM schedules one while another computes, on a CPU it does not."""
 
 
 def token_bytes(model: Architecture, bytes_each: int, gpus: int = 1) -> int:
@@ -37,7 +38,7 @@ def sequence_bytes(model: Architecture, tokens: int, rules: CacheRules) -> int:
     """
     page = model.cached_per_gpu(rules.gpus) * rules.bytes_each * rules.block
     whole = -(-tokens // rules.block)
-    held = min(model.window - 1 + IN_FLIGHT * rules.batched_tokens, tokens)
+    held = min(model.window - 1 + rules.steps * rules.batched_tokens, tokens)
     bounded = -(-held // rules.block) + 1
     full = model.layers - model.windowed
     if not model.windowed:

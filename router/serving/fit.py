@@ -20,6 +20,7 @@ __all__ = ["DEEPEST", "Budget", "batched_tokens", "budget"]
 CONTEXT, GRAPHS, COMMUNICATION, PROCESSES = GIB, GIB, GIB // 2, 2 * GIB
 DEEPEST = 8  # of speculation
 FEWEST_TOKENS = 512
+MLA_BLOCK = 16  # also on a CPU, whose kernel for compressed keys knows no other
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def batched_tokens(request: Request, device: Device) -> int:
 def budget(request: Request, device: Device, gpus: int, precision: str) -> Budget:
     """Return what a launch on so many devices takes of each."""
     kv_bytes = 1 if request.kv_dtype == "fp8" else 2
-    rules = CacheRules(kv_bytes, device.block, batched_tokens(request, device), gpus)
+    block = MLA_BLOCK if request.model.latent else device.block
+    rules = CacheRules(kv_bytes, block, batched_tokens(request, device), gpus, 2 if device.gpu else 1)
     models = [request.model, *([request.draft] if request.draft else [])]
     weights, draft = _weights(request.model, precision, gpus), 0
     if request.draft:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from alphaloom.router.serving import DEVICES, Request, found, made, names
+from alphaloom.router.serving import DEVICES, Architecture, Request, found, made, names
 from alphaloom.router.serving.cache import CacheRules, sequence_bytes, token_bytes
+from alphaloom.router.serving.devices import GIB
 from alphaloom.router.serving.tensors import active, bytes_per_gpu, parameters, tensors
 
 PUBLISHED = {  # the totals of the models' own pages on Hugging Face (safetensors), or of their reports
@@ -145,3 +146,13 @@ def test_layers_of_two_kinds_are_dealt_out_in_groups_and_padded() -> None:
     assert sequence_bytes(found("Gemma-3-1B"), 32_768, rules) == (1 * 2048 + 6 * bounded) * 4 * page
     both = sequence_bytes(found("Gemma-2-9B"), 8192, rules)  # 21 and 21 layers: two groups
     assert both == 21 * (512 + (4096 - 1 + 4096 + 15) // 16 + 1) * 2 * 8 * 256 * 2 * 16
+
+
+def test_vllm_itself_counts_as_many_sequences() -> None:
+    """A server of vLLM 0.32 on a CPU said at its start "Maximum concurrency": 2048.00x and 224.44x of these two."""
+    plain = Architecture("plain", "", "llama", 256, 4, 4, 2, 64, 512, 258, 2048)
+    rules = CacheRules(2, 128, 1024, 1, steps=1)
+    assert 4 * GIB / sequence_bytes(plain, 1024, rules) == 2048
+    mixed = Architecture("mixed", "", "gemma3_text", 128, 13, 2, 1, 64, 256, 258, 4096, window=256, windowed=11)
+    rules = CacheRules(2, 128, 2048, 1, steps=1)
+    assert 2 * GIB / sequence_bytes(mixed, 4096, rules) == pytest.approx(224.44, abs=0.005)
