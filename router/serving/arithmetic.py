@@ -69,7 +69,7 @@ def _cache(request: Request, choice: Choice) -> Iterator[Line]:
     kept = "one compressed key and value" if model.latent else "keys and values"
     how = f"{model.layers} layers x {model.cached_per_gpu(one.gpus):,} numbers ({kept}) x {one.kv_bytes} bytes"
     if request.draft:
-        how += f", and the draft's {request.draft.layers} layers"
+        how += f", and the draft's ({request.draft.layers} layers)"
     yield Line("cache of a token", round(one.token / 1024, 3), "KiB", how + (" on each GPU" if one.gpus > 1 else ""))
     how = f"{request.length:,} tokens in blocks of {one.rules.block}"
     if model.windowed:

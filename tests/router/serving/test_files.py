@@ -58,8 +58,11 @@ def test_kubernetes_probes_health_and_takes_secrets_by_reference(plan: Plan) -> 
     (container,) = pod["containers"]
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert container[probe]["httpGet"] == {"path": "/health", "port": "http"}
-    secrets = {one["name"]: one["valueFrom"]["secretKeyRef"]["name"] for one in container["env"] if "valueFrom" in one}
-    assert secrets == {"VLLM_API_KEY": "qwen2-5-32b", "HF_TOKEN": "qwen2-5-32b"}
+    secrets = {one["name"]: one["valueFrom"]["secretKeyRef"] for one in container["env"] if "valueFrom" in one}
+    assert secrets == {
+        "VLLM_API_KEY": {"name": "qwen2-5-32b", "key": "api-key"},
+        "HF_TOKEN": {"name": "qwen2-5-32b", "key": "hf-token", "optional": True},
+    }
     assert container["resources"]["limits"] == {"nvidia.com/gpu": 2}
     assert deployment["spec"]["replicas"] == 4
     assert service["spec"]["selector"] == deployment["spec"]["template"]["metadata"]["labels"]

@@ -50,6 +50,14 @@ def test_all_reduces_cost_latency_and_bandwidth_of_the_link() -> None:
         assert step.link_s == pytest.approx(160 * (latency + 2 * 3 / 4 * 8 * 8192 * 2 / link))
 
 
+def test_a_long_prompt_is_read_in_chunks_each_with_its_own_costs() -> None:
+    model = found("Qwen2.5-32B")
+    request = Request(model, prompt_tokens=7000)  # four steps of 2,048 tokens
+    step = first_token(request, DEVICES["l40s"], on("l40s", request, 2))
+    assert step.host_s == pytest.approx(4 * 0.5e-3)
+    assert step.link_s == pytest.approx(128 * (4 * 40e-6 + 2 * 1 / 2 * 7000 * 5120 * 2 / 32e9))
+
+
 def test_many_sequences_meet_all_experts() -> None:
     model = found("Mixtral-8x7B")
     experts = 32 * 8 * 3 * 4096 * 14_336

@@ -124,6 +124,14 @@ def test_key_heads_are_copied_where_there_are_more_gpus_than_heads() -> None:
     assert not model.splits(7)
     wide = found("Qwen3-235B-A22B")  # 64 heads, 4 of keys and values
     assert token_bytes(wide, 2, 8) == token_bytes(wide, 2, 4) == 94 * 2 * 128 * 2
+    (keys,) = [one for one in tensors(wide) if one.name == "keys and values"]
+    assert [keys.rows_on(gpus, 4) for gpus in (1, 2, 4, 8)] == [512, 256, 128, 128]
+
+
+def test_heads_and_the_padded_vocabulary_must_divide() -> None:
+    """Phi-4 has 40 heads, 10 of keys and values, and 100,352 rows of vocabulary."""
+    assert [gpus for gpus in range(1, 9) if found("Phi-4").splits(gpus)] == [1, 2]  # not 4: 10 heads; not 5: the rows
+    assert [gpus for gpus in range(1, 9) if found("Llama-3.1-8B").splits(gpus)] == [1, 2, 4, 8]
 
 
 def test_a_compressed_key_is_on_every_gpu() -> None:
