@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from alphaloom.router.serving import DEVICES, Architecture, Request, found, made, names
@@ -157,10 +159,13 @@ def test_layers_of_two_kinds_are_dealt_out_in_groups_and_padded() -> None:
 
 
 def test_vllm_itself_counts_as_many_sequences() -> None:
-    """A server of vLLM 0.32 on a CPU said at its start "Maximum concurrency": 2048.00x and 224.44x of these two."""
+    """A server of vLLM 0.32 on a CPU said at its start "Maximum concurrency": 2048.00x, 224.44x, and with a draft 409.56x."""
     plain = Architecture("plain", "", "llama", 256, 4, 4, 2, 64, 512, 258, 2048)
     rules = CacheRules(2, 128, 1024, 1, steps=1)
     assert 4 * GIB / sequence_bytes(plain, 1024, rules) == 2048
     mixed = Architecture("mixed", "", "gemma3_text", 128, 13, 2, 1, 64, 256, 258, 4096, window=256, windowed=11)
     rules = CacheRules(2, 128, 2048, 1, steps=1)
     assert 2 * GIB / sequence_bytes(mixed, 4096, rules) == pytest.approx(224.44, abs=0.005)
+    draft, rules = replace(plain, layers=1), CacheRules(2, 128, 2000, 1, steps=1)
+    both = sequence_bytes(plain, 2000, rules) + sequence_bytes(draft, 2000, rules)
+    assert 2 * GIB / both == pytest.approx(409.56, abs=0.05)
