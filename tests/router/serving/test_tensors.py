@@ -50,6 +50,9 @@ CACHED = {  # bytes of a token on one GPU, in 16 bits: layers x (keys and values
     "DeepSeek-V3": 61 * (512 + 64) * 2,
     "Phi-4": 40 * 2 * 10 * 128 * 2,
     "gpt-oss-20b": 24 * 2 * 8 * 64 * 2,
+    "gpt-oss-120b": 36 * 2 * 8 * 64 * 2,
+    "Qwen2.5-32B": 64 * 2 * 8 * 128 * 2,
+    "Qwen3-8B": 36 * 2 * 8 * 128 * 2,
 }
 FEWEST = {  # GPUs and GiB of weights on each, for H100, H200, A100 80 GB, L40S: parameters x 2 / GPUs / 2**30, FP8 where said
     "Llama-3.1-8B": ((1, 14.96), (1, 14.96), (1, 14.96), (1, 14.96)),
@@ -104,6 +107,7 @@ def test_as_few_gpus_are_taken_as_hold_the_weights(name: str, gpu: str) -> None:
     told = {line.what: line.value for line in plan.arithmetic}
     assert (plan.device.count, plan.flags["tensor-parallel-size"]) == (count, count)
     assert told["weights"] == pytest.approx(weights, rel=0.005)
+    assert told["cache of a token"] * 1024 * count == CACHED[name]  # none has more GPUs than heads of keys and values
 
 
 def test_fp8_halves_matrices_and_not_embeddings() -> None:
