@@ -21,6 +21,7 @@ from . import (
     formulas,
     library,
     log,
+    models,
     news,
     reviewing,
     routing,
@@ -77,6 +78,7 @@ app.add_typer(serving.app, name="serve")
 app.add_typer(tokens.app, name="token")
 app.add_typer(calls.app, name="audit")
 app.command(short_help="Say which model would answer a prompt.")(routing.route)
+app.add_typer(models.app, name="models")
 app.command(short_help="Write a commented campaign file.")(starting.init)
 app.command(short_help="Say what this machine can do.")(doctoring.doctor)
 

@@ -10,7 +10,15 @@ RouterError                    the base of this room
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs
 ├── BudgetEnded                the next call could pass the cap on calls, tokens or money
 ├── QueueFull                  as many calls of this tenant wait as may wait
-└── QuotaReached               a tenant asks more calls at once, or more tokens in a minute, than it may
+├── QuotaReached               a tenant asks more calls at once, or more tokens in a minute, than it may
+└── ServingError               a server of models cannot be planned as asked: the request contradicts itself
+    ├── UnknownModel           no model of that name is in the table, or a config.json does not say enough
+    ├── PlanUnreadable         a file is no plan, or holds what a plan may not hold
+    ├── DeviceLacks            the device cannot compute in the precision that was asked for
+    ├── DoesNotFit             weights, cache and overhead take more memory than there is
+    ├── NoServer               vLLM is not installed here, and no command was named
+    ├── PortTaken              another program, or another plan, has the port
+    └── ServerFailed           the server ended, or never became ready
 """
 
 from __future__ import annotations
@@ -88,4 +96,56 @@ class QuotaReached(RouterError):
     """A tenant asks more calls at once, or more tokens in a minute, than it may; nothing was sent."""
 
     code = "quota_reached"
+
+
+class ServingError(RouterError):
+    """A server of models cannot be planned as asked."""
+
+    code = "serving"
+
+
+class UnknownModel(ServingError):
+    """No model of that name is in the table, or a config.json does not say enough."""
+
+    code = "unknown_model"
+
+
+class PlanUnreadable(ServingError):
+    """A file is no plan, or holds what a plan may not hold."""
+
+    code = "plan_unreadable"
+
+
+class DeviceLacks(ServingError):
+    """The device cannot compute in the precision that was asked for."""
+
+    code = "device_lacks"
+    exit_code = 3
+
+
+class DoesNotFit(ServingError):
+    """Weights, cache and overhead take more memory than there is."""
+
+    code = "does_not_fit"
+    exit_code = 3
+
+
+class NoServer(ServingError):
+    """There is no vLLM here, and no command was named."""
+
+    code = "no_server"
+    exit_code = 3
+
+
+class PortTaken(ServingError):
+    """Another program, or another plan, has the port."""
+
+    code = "port_taken"
+    exit_code = 1
+
+
+class ServerFailed(ServingError):
+    """The server ended, or never became ready; the last lines of its log are in the message."""
+
+    code = "server_failed"
     exit_code = 3

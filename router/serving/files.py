@@ -1,0 +1,184 @@
+"""The same plan for other machinery: docker compose, Ray Serve, Kubernetes. Secrets stand in none of them, only their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from .plan import Plan, arguments
+
+__all__ = ["KINDS", "described"]
+
+IMAGE, CPU_IMAGE = "vllm/vllm-openai:v0.33.0", "vllm/vllm-openai-cpu:v0.33.0"
+PORT, CACHE, MODELS = 8000, "/root/.cache/huggingface", "/models"  # of the container
+STARTING_S, PROBE_S = 900, 10
+SHARED_GIB = 8  # tensor parallelism passes tensors between processes through shared memory
+START = ["vllm", "serve"]
+KUBERNETES_SECRET = {"VLLM_API_KEY": "api-key", "HF_TOKEN": "hf-token"}
+RAY = {"served-model-name", "model", "tensor-parallel-size"}
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes YAML without anchors: what is said twice is written twice."""
+
+    def ignore_aliases(self, _: object) -> bool:
+        """Alias nothing."""
+        return True
+
+
+def described(plan: Plan, kind: str, image: str | None = None) -> str:
+    """Return the file of a kind: compose, ray or kubernetes."""
+    taken = image or (IMAGE if plan.device.name != "cpu" else CPU_IMAGE)
+    return KINDS[kind](plan, taken)
+
+
+def _compose(plan: Plan, image: str) -> str:
+    secrets = {"VLLM_API_KEY": "${VLLM_API_KEY:?set it to what clients must send}", "HF_TOKEN": "${HF_TOKEN:-}"}
+    service: dict[str, Any] = {
+        "image": image, "entrypoint": START, "command": _inside(plan), "environment": plan.environment | secrets,
+        "ports": [f"127.0.0.1:{PORT}:{PORT}"], "volumes": _mounts(plan), "shm_size": f"{SHARED_GIB}gb",
+        "restart": "unless-stopped", "stop_signal": "SIGINT", "stop_grace_period": "60s",
+        "healthcheck": {
+            "test": ["CMD", "python3", "-c", f"import urllib.request as r; r.urlopen('http://127.0.0.1:{PORT}/health')"],
+            "interval": f"{PROBE_S}s", "timeout": "5s", "retries": 3, "start_period": f"{STARTING_S}s",
+        },
+    }  # fmt: skip
+    if plan.device.name != "cpu":
+        card = {"driver": "nvidia", "count": plan.device.count, "capabilities": ["gpu"]}
+        service["deploy"] = {"resources": {"reservations": {"devices": [card]}}}
+    head = (
+        "# docker compose up, with VLLM_API_KEY (and HF_TOKEN, if weights are fetched) in the environment.\n"
+        + _offline(plan)
+    )
+    return head + _yaml({"services": {"vllm": service}, **({} if _local(plan) else {"volumes": {"weights": {}}})})
+
+
+def _ray(plan: Plan, _: str) -> str:
+    engine = {name.replace("-", "_"): value for name, value in plan.flags.items() if name not in RAY}
+    engine |= {"tensor_parallel_size": plan.device.count}
+    model: dict[str, Any] = {
+        "model_loading_config": {
+            "model_id": plan.flags.get("served-model-name", plan.model.name), "model_source": plan.flags["model"],
+        },
+        "engine_kwargs": engine, "runtime_env": {"env_vars": plan.environment},
+        "deployment_config": {
+            "autoscaling_config": {"min_replicas": plan.device.copies, "max_replicas": plan.device.copies},
+            "max_ongoing_requests": plan.flags["max-num-seqs"], "health_check_period_s": PROBE_S,
+        },
+    }  # fmt: skip
+    if plan.device.accelerator:
+        model["accelerator_type"] = plan.device.accelerator
+    else:
+        model["placement_group_config"] = {"bundles": [{"CPU": 1}]}
+    app = {
+        "name": plan.model.name, "route_prefix": "/", "import_path": "ray.serve.llm:build_openai_app",
+        "args": {"llm_configs": [model]},
+    }  # fmt: skip
+    return (
+        "# serve deploy THIS_FILE, on a cluster with ray[serve,llm].\n"
+        + _offline(plan)
+        + _yaml({"applications": [app]})
+    )
+
+
+def _kubernetes(plan: Plan, image: str) -> str:
+    name = _label(plan.model.name)
+    labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/component": "model-server"}
+    deployment = {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "replicas": plan.device.copies, "selector": {"matchLabels": labels},
+            "strategy": {"type": "Recreate"},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(plan, image, name)},
+        },
+    }  # fmt: skip
+    service = {
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": labels},
+        "spec": {"type": "ClusterIP", "selector": labels, "ports": [{"name": "http", "port": PORT, "targetPort": "http"}]},
+    }  # fmt: skip
+    head = (
+        f"# Before: a Secret {name} with the keys api-key and (if weights are fetched) hf-token, and a\n"
+        f"# PersistentVolumeClaim {name}-weights that holds the weights.\n"
+    )
+    return head + _offline(plan) + _yaml(deployment) + "---\n" + _yaml(service)
+
+
+def _label(name: str) -> str:
+    """Return a name that Kubernetes takes for a service: small letters, digits and hyphens, a letter first."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")
+    return plain if plain[:1].isalpha() else f"model-{plain}"
+
+
+def _pod(plan: Plan, image: str, name: str) -> dict[str, Any]:
+    variables: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in plan.environment.items()]
+    for variable, key in KUBERNETES_SECRET.items():
+        reference = {"name": name, "key": key} | ({"optional": True} if variable == "HF_TOKEN" else {})
+        variables.append({"name": variable, "valueFrom": {"secretKeyRef": reference}})
+    memory = f"{max(4, round(plan.device.memory_gib * 0.95))}Gi"
+    limits = {"nvidia.com/gpu": plan.device.count} if plan.device.name != "cpu" else {"memory": memory}
+    container = {
+        "name": "vllm", "image": image, "command": START, "args": _inside(plan), "env": variables,
+        "ports": [{"name": "http", "containerPort": PORT}], "resources": {"limits": limits, "requests": limits},
+        "startupProbe": _probe(STARTING_S // PROBE_S), "readinessProbe": _probe(1), "livenessProbe": _probe(3),
+        "volumeMounts": [
+            {"name": "weights", "mountPath": MODELS if _local(plan) else CACHE, **({"readOnly": True} if _local(plan) else {})},
+            {"name": "shared-memory", "mountPath": "/dev/shm"},
+        ],
+    }  # fmt: skip
+    return {
+        "terminationGracePeriodSeconds": 60, "enableServiceLinks": False, "containers": [container],
+        "volumes": [
+            {"name": "weights", "persistentVolumeClaim": {"claimName": f"{name}-weights"}},
+            {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": f"{SHARED_GIB}Gi"}},
+        ],
+    }  # fmt: skip
+
+
+def _probe(failures: int) -> dict[str, Any]:
+    get = {"path": "/health", "port": "http"}
+    return {"httpGet": get, "periodSeconds": PROBE_S, "timeoutSeconds": 5, "failureThreshold": failures}
+
+
+def _inside(plan: Plan) -> list[str]:
+    """Return the arguments as they are in a container: weights of a folder are mounted under another name."""
+    changes: dict[str, Any] = {"host": "0.0.0.0", "port": PORT, "model": False}
+    speculative = plan.flags.get("speculative-config")
+    if isinstance(speculative, Mapping) and "model" in speculative:
+        changes["speculative-config"] = {**speculative, "model": _mounted(str(speculative["model"]))}
+    return [_mounted(str(plan.flags["model"])), *arguments(plan, **changes)]
+
+
+def _folders(plan: Plan) -> list[str]:
+    return [source for source in (str(plan.flags["model"]), plan.model.draft or "") if source.startswith("/")]
+
+
+def _local(plan: Plan) -> bool:
+    return str(plan.flags["model"]).startswith("/")
+
+
+def _mounted(source: str) -> str:
+    return f"{MODELS}/{PurePosixPath(source).name}" if source.startswith("/") else source
+
+
+def _mounts(plan: Plan) -> list[str]:
+    mounted = [f"{folder}:{_mounted(folder)}:ro" for folder in dict.fromkeys(_folders(plan))]
+    return mounted if _local(plan) else [*mounted, f"weights:{CACHE}"]
+
+
+def _offline(plan: Plan) -> str:
+    if plan.environment.get("HF_HUB_OFFLINE") != "1":
+        return ""
+    return (
+        "# Nothing is fetched: the weights must lie there already. To let vLLM fetch them, set HF_HUB_OFFLINE to '0'.\n"
+    )
+
+
+def _yaml(value: Mapping[str, Any]) -> str:
+    return yaml.dump(value, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=118)
+
+
+KINDS: dict[str, Callable[[Plan, str], str]] = {"compose": _compose, "ray": _ray, "kubernetes": _kubernetes}

@@ -1,0 +1,117 @@
+"""Whether a launch fits: what weights, overhead and cache take of each device's memory.
+
+The overhead is an assumption, and the arithmetic says so: vLLM measures it when it starts. It is the driver's context,
+captured graphs, communication buffers, the activations of one full step, and the scores of the vocabulary for sampling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from .architecture import Architecture
+from .cache import CacheRules, sequence_bytes, token_bytes
+from .devices import GIB, Device
+from .request import Request
+from .tensors import bytes_per_gpu
+
+__all__ = ["DEEPEST", "Budget", "batched_tokens", "budget"]
+
+CONTEXT, GRAPHS, COMMUNICATION, PROCESSES = GIB, GIB, GIB // 2, 2 * GIB
+DEEPEST = 8  # of speculation
+FEWEST_TOKENS = 512
+MLA_BLOCK = 16  # also on a CPU, whose kernel for compressed keys knows no other
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Bytes on each device, and what follows from them."""
+
+    gpus: int
+    precision: str
+    kv_bytes: int
+    rules: CacheRules
+    memory: int
+    usable: int
+    weights: int
+    draft_weights: int
+    fixed: int
+    activations: int
+    scores: int
+    cache: int
+    """What is left for the cache; below zero where the weights alone are too large."""
+    token: int
+    sequence: int
+    """Of one sequence of the whole context."""
+    wanted: int
+    """How many such sequences must be held."""
+    most: int
+
+    @property
+    def sequences(self) -> int:
+        """Return how many sequences of the whole context the cache holds, up to what the scheduler is to take."""
+        return max(0, min(self.most, self.held))
+
+    @property
+    def held(self) -> int:
+        """Return how many sequences of the whole context the cache holds."""
+        return self.cache // self.sequence
+
+    @property
+    def short(self) -> int:
+        """Return the bytes that are lacking on each device; zero or less where it fits."""
+        return self.sequence * self.wanted - self.cache
+
+    @property
+    def fits(self) -> bool:
+        """Tell whether it fits."""
+        return self.short <= 0
+
+
+def batched_tokens(request: Request, device: Device) -> int:
+    """Return how many tokens a step takes in: the device's default, no more than the context, enough for all sequences."""
+    deepest = DEEPEST if request.speculate != "none" else 0
+    least = max(FEWEST_TOKENS, request.most_sequences * (1 + deepest))
+    return max(least, min(device.batched_tokens, request.length))
+
+
+def budget(request: Request, device: Device, gpus: int, precision: str) -> Budget:
+    """Return what a launch on so many devices takes of each."""
+    kv_bytes = 1 if request.kv_dtype == "fp8" else 2
+    block = MLA_BLOCK if request.model.latent else device.block
+    rules = CacheRules(kv_bytes, block, batched_tokens(request, device), gpus, 2 if device.gpu else 1)
+    models = [request.model, *([request.draft] if request.draft else [])]
+    weights, draft = _weights(request.model, precision, gpus), 0
+    if request.draft:
+        draft = _weights(request.draft, "bfloat16", gpus)
+    usable = int(device.memory * request.utilization)
+    fixed = CONTEXT + GRAPHS + (COMMUNICATION if gpus > 1 else 0) if device.gpu else PROCESSES
+    activations = max(_activations(each, rules) for each in models)
+    scores = 2 * 4 * request.model.vocab * request.most_sequences
+    left = usable - weights - draft - fixed - activations - scores
+    if not device.gpu:
+        left = left // GIB * GIB  # the CPU's cache is given to vLLM in whole GiB
+    return Budget(
+        gpus=gpus, precision=precision, kv_bytes=kv_bytes, rules=rules, memory=device.memory, usable=usable, weights=weights,
+        draft_weights=draft, fixed=fixed, activations=activations, scores=scores, cache=left,
+        token=sum(token_bytes(each, kv_bytes, gpus) for each in models),
+        sequence=sum(sequence_bytes(each, request.length, rules) for each in models),
+        wanted=request.concurrency or 1, most=request.most_sequences,
+    )  # fmt: skip
+
+
+@cache
+def _weights(model: Architecture, precision: str, gpus: int) -> int:
+    return bytes_per_gpu(model, model.stored if model.stored == "fp8" else precision, gpus)
+
+
+def _activations(model: Architecture, rules: CacheRules) -> int:
+    """Return the bytes of one step's activations: 16 bits of what a layer holds at once of each token."""
+    width = model.intermediate if model.dense_layers else 0
+    if model.experts:
+        width = max(width, model.experts.used * model.experts.width + model.experts.shared_width)
+    inner = (model.heads + 2 * model.kv_heads) * model.head_dim
+    if latent := model.latent:
+        inner = model.heads * (2 * latent.nope + latent.rope + latent.value)
+    each = 4 * model.hidden + -(-(inner + 3 * width) // rules.gpus)
+    return 2 * rules.batched_tokens * each

@@ -1,0 +1,153 @@
+"""How long a launch should take: the roofline of its device, with the efficiencies that are assumed.
+
+The first token costs the work of reading the prompt, the next ones the time to read weights and cache from memory (or their
+work, where many sequences share it); tensor parallelism adds two all-reduces for each layer. No queue is in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .architecture import Architecture
+from .devices import Device
+from .fit import DEEPEST, Budget
+from .request import Request
+from .tensors import active, bytes_of, met, tensors
+
+__all__ = [
+    "ASSUMPTIONS",
+    "COMPUTE",
+    "MEMORY",
+    "STEP_S",
+    "Speculation",
+    "Step",
+    "first_token",
+    "output_step",
+    "speculation",
+]
+
+COMPUTE, MEMORY, STEP_S = 0.5, 0.75, 0.5e-3
+NEAR = 0.02
+ASSUMPTIONS = (
+    f"matrix work reaches {COMPUTE:.0%} of the device's peak, memory {MEMORY:.0%} of its bandwidth",
+    f"each step costs {STEP_S * 1e3:.1f} ms beside the device's work",
+    "routes to experts are even and independent",
+    "nobody waits in a queue, and no prefix is cached",
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The parts of a time, in seconds; reading and computing overlap, the rest comes on top."""
+
+    compute_s: float
+    memory_s: float
+    link_s: float
+    host_s: float
+
+    @property
+    def total_s(self) -> float:
+        """Return the whole time."""
+        return max(self.compute_s, self.memory_s) + self.link_s + self.host_s
+
+    @property
+    def bound(self) -> str:
+        """Return what the time is spent on."""
+        return "compute" if self.compute_s > self.memory_s else "memory bandwidth"
+
+
+@dataclass(frozen=True)
+class Speculation:
+    """How deep to draft, and what it should bring."""
+
+    depth: int
+    acceptance: float
+    tokens: float
+    """Expected tokens of a step: (1 - a^(depth + 1)) / (1 - a)."""
+    per_token_s: float
+    plain_s: float
+
+    @property
+    def gain(self) -> float:
+        """Return how many times faster a token comes."""
+        return self.plain_s / self.per_token_s
+
+
+def first_token(request: Request, device: Device, chosen: Budget) -> Step:
+    """Return the time until a prompt is read, in chunks of what a step takes in."""
+    model, prompt = request.model, request.prompt_tokens
+    steps = -(-prompt // chosen.rules.batched_tokens)
+    work = 2.0 * (active(model) * prompt - model.vocab * model.hidden * (prompt - 1)) + attention_work(model, prompt)
+    read = steps * read_bytes(model, chosen, prompt / steps)
+    return Step(
+        work / (chosen.gpus * _rate(device, chosen) * COMPUTE), read / (device.bandwidth * MEMORY),
+        _link(model, device, chosen.gpus, prompt, steps), steps * STEP_S,
+    )  # fmt: skip
+
+
+def output_step(
+    model: Architecture, device: Device, chosen: Budget, length: float, sequences: int = 1, each: int = 1
+) -> Step:
+    """Return the time of one step in which each of some sequences of a length gets `each` tokens checked or made."""
+    tokens = sequences * each
+    seen = (model.layers - model.windowed) * length + model.windowed * min(length, model.window or length)
+    cached = sequences * seen * model.cached_per_gpu(chosen.gpus) * chosen.kv_bytes
+    return Step(
+        2.0 * active(model) * tokens / (chosen.gpus * _rate(device, chosen) * COMPUTE),
+        (read_bytes(model, chosen, tokens) + cached) / (device.bandwidth * MEMORY),
+        _link(model, device, chosen.gpus, tokens, 1), STEP_S,
+    )  # fmt: skip
+
+
+def speculation(request: Request, device: Device, chosen: Budget, length: float) -> Speculation | None:
+    """Return the least depth whose time for a token of one sequence is near the best; None where none is asked for.
+
+    Where checking more tokens costs next to nothing, deeper drafts bring next to nothing too, and disturb busy hours.
+    """
+    if request.speculate == "none":
+        return None
+    plain = output_step(request.model, device, chosen, length).total_s
+    draft = output_step(request.draft, device, chosen, length).total_s if request.draft else 0.0
+    options = []
+    for depth in range(1, DEEPEST + 1):
+        tokens = sum(request.accepted**n for n in range(depth + 1))
+        step = output_step(request.model, device, chosen, length, each=depth + 1).total_s + depth * draft
+        options.append(Speculation(depth, request.accepted, tokens, step / tokens, plain))
+    best = min(one.per_token_s for one in options)
+    return next(one for one in options if one.per_token_s <= best * (1 + NEAR))
+
+
+def read_bytes(model: Architecture, chosen: Budget, tokens: float) -> float:
+    """Return the bytes of weights that each GPU reads for a step of some tokens."""
+    total = 0.0
+    for tensor in tensors(model):
+        if tensor.extra or (tensor.name == "embedding" and not model.tied):
+            continue
+        held = tensor.rows_on(chosen.gpus, model.kv_heads) * tensor.columns * tensor.copies
+        share = met(model.experts, tokens) if tensor.expert and model.experts else 1.0
+        total += held * share * float(bytes_of(tensor, model, model.stored or chosen.precision))
+    return total
+
+
+def attention_work(model: Architecture, tokens: int) -> float:
+    """Return the operations of causal attention over a prompt: each token with those before it that it sees."""
+    width = 2 * model.head_dim
+    if latent := model.latent:
+        width = latent.nope + latent.rope + latent.value
+    beyond = max(0, tokens - model.window) if model.windowed else 0
+    full, bounded = tokens * (tokens + 1) / 2, tokens * (tokens + 1) / 2 - beyond * (beyond + 1) / 2
+    return 2.0 * model.heads * width * ((model.layers - model.windowed) * full + model.windowed * bounded)
+
+
+def _rate(device: Device, chosen: Budget) -> float:
+    """Return the peak operations a second of one device in the precision of the launch."""
+    fast = device.fp8_tflops if chosen.precision == "fp8" and device.fp8_tflops else device.tflops
+    return fast * 1e12
+
+
+def _link(model: Architecture, device: Device, gpus: int, tokens: int, steps: int) -> float:
+    """Return the time of all-reduces: two a layer, each sending 2 (n - 1) / n of the hidden state over a GPU's link."""
+    if gpus == 1:
+        return 0.0
+    sent = 2 * (gpus - 1) / gpus * tokens * model.hidden * 2
+    return 2 * model.layers * (steps * device.link_latency_s + sent / device.link_bandwidth)

@@ -1,0 +1,162 @@
+"""A model's weights, tensor by tensor: how many numbers, how many bytes, and what each GPU holds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from .architecture import VOCAB_STEP, Architecture, Experts, Latent
+
+__all__ = ["Share", "Tensor", "active", "bytes_per_gpu", "parameters", "tensors"]
+
+BYTES = {"bfloat16": Fraction(2), "float16": Fraction(2), "fp8": Fraction(1), "mxfp4": Fraction(17, 32)}
+"""Bytes of a number: mxfp4 has 4 bits each and one byte of scale for every 32."""
+
+
+class Share(StrEnum):
+    """How tensor parallelism deals a tensor out."""
+
+    divided = "divided"
+    heads = "heads"  # by key and value heads, which are copied where there are fewer than GPUs
+    vocab = "vocab"
+    copied = "copied"
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """So many equal matrices of the model."""
+
+    name: str
+    rows: int
+    columns: int
+    copies: int
+    share: Share = Share.divided
+    linear: bool = True
+    """Whether FP8 applies: embeddings, the output head, norms, routers and biases stay in 16 bits."""
+    expert: bool = False
+    extra: bool = False
+    """Whether vLLM makes it beside the model's own tensors."""
+
+    @property
+    def numbers(self) -> int:
+        """Return how many numbers there are."""
+        return self.rows * self.columns * self.copies
+
+    def rows_on(self, gpus: int, kv_heads: int) -> int:
+        """Return how many rows of each matrix a GPU holds, rounded up."""
+        if self.share is Share.copied:
+            return self.rows
+        if self.share is Share.vocab:
+            return -(-self.rows // VOCAB_STEP) * VOCAB_STEP // gpus
+        if self.share is Share.heads:
+            return self.rows // kv_heads * max(1, kv_heads // gpus)
+        return -(-self.rows // gpus)
+
+
+def tensors(model: Architecture) -> tuple[Tensor, ...]:
+    """Return all tensors of a model; rows are what tensor parallelism divides."""
+    return tuple(_tensors(model))
+
+
+def _tensors(model: Architecture) -> Iterator[Tensor]:
+    yield Tensor("embedding", model.vocab, model.hidden, 1, Share.vocab, linear=False)
+    if not model.tied:
+        yield Tensor("output head", model.vocab, model.hidden, 1, Share.vocab, linear=False)
+    yield Tensor("norms", model.hidden, 1, model.norms * model.layers + 1, Share.copied, linear=False)
+    yield from _compressed(model, model.latent) if model.latent else _attention(model)
+    if model.dense_layers:
+        yield from _gated("mlp", model.hidden, model.intermediate, model.dense_layers)
+    if model.experts:
+        yield from _mixture(model, model.experts)
+
+
+def _gated(name: str, hidden: int, width: int, copies: int, *, expert: bool = False) -> Iterator[Tensor]:
+    """Yield gate, up and down of a gated MLP; what is divided of down are its columns, so it is laid on its side."""
+    yield Tensor(f"{name} gate and up", width, hidden, 2 * copies, expert=expert)
+    yield Tensor(f"{name} down", width, hidden, copies, expert=expert)
+
+
+def _attention(model: Architecture) -> Iterator[Tensor]:
+    layers, size = model.layers, model.head_dim
+    yield Tensor("queries", model.heads * size, model.hidden, layers)
+    yield Tensor("keys and values", model.kv_heads * size, model.hidden, 2 * layers, Share.heads)
+    yield Tensor("attention output", model.heads * size, model.hidden, layers)
+    if model.qkv_bias:
+        yield Tensor("query biases", model.heads * size, 1, layers, linear=False)
+        yield Tensor("key and value biases", model.kv_heads * size, 1, 2 * layers, Share.heads, linear=False)
+    if model.qk_norm:
+        yield Tensor("query and key norms", size, 1, 2 * layers, Share.copied, linear=False)
+    if model.inner_bias:
+        yield Tensor("attention output biases", model.hidden, 1, layers, Share.copied, linear=False)
+        yield Tensor("sinks", model.heads, 1, layers, linear=False)
+
+
+def _compressed(model: Architecture, latent: Latent) -> Iterator[Tensor]:
+    layers, rank = model.layers, latent.kv_rank
+    queries = model.heads * (latent.nope + latent.rope)
+    if latent.q_rank:
+        yield Tensor("query compression", latent.q_rank, model.hidden, layers, Share.copied)
+        yield Tensor("query compression norms", latent.q_rank, 1, layers, Share.copied, linear=False)
+    yield Tensor("queries", queries, latent.q_rank or model.hidden, layers)
+    yield Tensor("key and value compression", rank + latent.rope, model.hidden, layers, Share.copied)
+    yield Tensor("key and value compression norms", rank, 1, layers, Share.copied, linear=False)
+    yield Tensor("keys and values", model.heads * (latent.nope + latent.value), rank, layers)
+    yield Tensor("attention output", model.heads * latent.value, model.hidden, layers)
+    absorbed = model.heads * (latent.nope + latent.value)
+    yield Tensor("absorbed keys and values", absorbed, rank, layers, linear=False, extra=True)
+
+
+def _mixture(model: Architecture, experts: Experts) -> Iterator[Tensor]:
+    layers = model.layers - experts.dense_layers
+    yield Tensor("router", experts.count, model.hidden, layers, Share.copied, linear=False)
+    if experts.corrected:
+        yield Tensor("router corrections", experts.count, 1, layers, Share.copied, linear=False)
+    yield from _gated("expert", model.hidden, experts.width, layers * experts.count, expert=True)
+    if experts.shared_width:
+        yield from _gated("shared expert", model.hidden, experts.shared_width, layers)
+    if model.inner_bias:
+        yield Tensor("router biases", experts.count, 1, layers, Share.copied, linear=False)
+        yield Tensor("expert gate and up biases", experts.width, 1, 2 * layers * experts.count, linear=False)
+        yield Tensor("expert down biases", model.hidden, 1, layers * experts.count, Share.copied, linear=False)
+
+
+def parameters(model: Architecture) -> int:
+    """Return how many parameters a model has, as its makers count them."""
+    return sum(tensor.numbers for tensor in tensors(model) if not tensor.extra)
+
+
+def active(model: Architecture, tokens: float = 1.0) -> float:
+    """Return how many parameters are multiplied for each of some tokens at once, experts as often as they are met.
+
+    The embedding is looked up, not multiplied, unless it is the output head too. With one token, `used` experts of a layer
+    are met; with b tokens whose routes are independent and even, count * (1 - (1 - used / count) ** b) of them.
+    """
+    total = 0.0
+    for tensor in tensors(model):
+        if tensor.extra or (tensor.name == "embedding" and not model.tied):
+            continue
+        total += tensor.numbers * (met(model.experts, tokens) if tensor.expert and model.experts else 1.0)
+    return total
+
+
+def met(experts: Experts, tokens: float) -> float:
+    """Return the expected share of experts that some tokens meet, their routes being even and independent."""
+    return float(1.0 - (1.0 - experts.used / experts.count) ** tokens)
+
+
+def bytes_of(tensor: Tensor, model: Architecture, precision: str) -> Fraction:
+    """Return the bytes of one number of a tensor, in the precision of the launch."""
+    if tensor.expert and model.stored == "mxfp4":
+        return BYTES["mxfp4"]
+    return BYTES["fp8"] if tensor.linear and precision == "fp8" else BYTES["bfloat16"]
+
+
+def bytes_per_gpu(model: Architecture, precision: str, gpus: int) -> int:
+    """Return the bytes of weights on each GPU; `precision` is bfloat16, float16 or fp8, for what FP8 applies to."""
+    total = Fraction(0)
+    for tensor in tensors(model):
+        held = tensor.rows_on(gpus, model.kv_heads) * tensor.columns * tensor.copies
+        total += held * bytes_of(tensor, model, precision)
+    return -(-total.numerator // total.denominator)

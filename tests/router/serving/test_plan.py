@@ -1,0 +1,241 @@
+"""A plan fits or is refused, says what would fit, and holds no secret."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alphaloom.router import RouterError
+from alphaloom.router.errors import DeviceLacks, DoesNotFit, PlanUnreadable
+from alphaloom.router.serving import DEVICES, Plan, Request, arguments, device, found, made, names, read, written
+from alphaloom.router.serving.choice import degrees, precisions
+from alphaloom.router.serving.fit import budget
+
+OF_VLLM = {  # options of vLLM 0.32's `EngineArgs.add_cli_args`
+    "model", "served-model-name", "dtype", "quantization", "kv-cache-dtype", "tensor-parallel-size", "max-model-len",
+    "max-num-seqs", "max-num-batched-tokens", "gpu-memory-utilization", "enable-prefix-caching", "enable-chunked-prefill",
+    "structured-outputs-config", "speculative-config",
+}  # fmt: skip
+SMALL = [
+    "Llama-3.2-1B",
+    "Qwen2.5-7B",
+    "Phi-4",
+    "Gemma-2-27B",
+    "Mixtral-8x7B",
+    "gpt-oss-120b",
+    "DeepSeek-V3",
+    "Llama-3.1-70B",
+]
+EIGHT = found("Llama-3.1-8B")
+
+
+def flags(name: str, gpu: str, **asked: Any) -> dict[str, Any]:
+    return made(Request(found(name), **asked), DEVICES[gpu]).flags
+
+
+requests = st.builds(
+    lambda name, context, concurrency, gpus, dtype: Request(
+        found(name), context, concurrency, gpus, dtype, prompt_tokens=8, reply_tokens=8
+    ),
+    st.sampled_from(SMALL), st.integers(16, 8192), st.none() | st.integers(1, 600), st.none() | st.integers(1, 8),
+    st.sampled_from(["auto", "bfloat16", "fp8"]),
+)  # fmt: skip
+gpus_known = st.sampled_from([one for one in DEVICES.values() if one.gpu])
+
+
+@settings(max_examples=60, deadline=None)
+@given(requests, gpus_known)
+def test_what_does_not_fit_is_refused_and_nothing_else(request: Request, where: Any) -> None:
+    try:
+        tried = [
+            budget(request, where, n, each) for each in precisions(request, where) for n in degrees(request, where)
+        ]
+        plan = made(request, where)
+    except DoesNotFit:
+        assert all(
+            one.weights + one.fixed + one.activations + one.scores + one.sequence * one.wanted > one.usable
+            for one in tried
+        )
+    except RouterError:
+        assert where.fp8_tflops is None or request.model.stored == "mxfp4"
+    else:
+        told = {line.what: line.value for line in plan.arithmetic}
+        taken = sum(told[part] for part in ("weights", "fixed overhead", "activations", "scores"))
+        need = told["cache of a sequence"] / 1024 * max(request.concurrency or 1, plan.flags["max-num-seqs"])
+        assert taken + need <= told["usable"] + 0.05
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(SMALL), gpus_known, st.integers(16, 8000), st.integers(1, 8000), st.sampled_from([1, 2, 4, 8]))
+def test_more_context_never_allows_more_sequences(name: str, where: Any, context: int, more: int, gpus: int) -> None:
+    model = found(name)
+    short = Request(model, context, prompt_tokens=1, reply_tokens=1)
+    long = replace(short, context=min(context + more, model.positions))
+    one, other = (budget(each, where, gpus, "bfloat16") for each in (short, long))
+    assert other.sequences <= one.sequences
+    assert other.short >= one.short
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(sorted(names())), gpus_known, st.integers(1, 8))
+def test_tensor_parallelism_divides_what_it_splits(name: str, where: Any, gpus: int) -> None:
+    try:
+        plan = made(Request(found(name), gpus=gpus), where)
+    except RouterError:
+        return
+    model, count = found(name), plan.flags["tensor-parallel-size"]
+    assert model.heads % count == 0
+    assert count <= gpus
+    assert model.latent or model.kv_heads % count == 0 or count % model.kv_heads == 0
+    assert plan.device.count * plan.device.copies <= gpus
+
+
+@settings(max_examples=25, deadline=None)
+@given(requests, gpus_known)
+def test_every_hint_of_a_refusal_holds(request: Request, where: Any) -> None:
+    changes = {"context": int, "concurrency": int, "gpus": int, "dtype": str, "kv-dtype": str}
+    try:
+        made(request, where)
+    except DoesNotFit as refused:
+        for option, value in re.findall(r"--([a-z-]+) (\w+)(?=[;.])", refused.hint.partition("--gpu ")[0]):
+            changed: Any = {option.replace("-", "_"): changes[option](value), "prompt_tokens": 1, "reply_tokens": 1}
+            made(replace(request, **changed), where)
+    except RouterError:
+        pass
+
+
+def test_a_refusal_says_how_much_is_lacking_and_what_would_fit() -> None:
+    with pytest.raises(DoesNotFit) as caught:
+        made(Request(found("Llama-3.1-70B"), gpus=1, dtype="bfloat16"), DEVICES["h200"])
+    told = str(caught.value)
+    # 131.42 of weights, 2 + 2.21 of overhead, 2.5 of cache; of 139.7 nine tenths can be used
+    assert "12.40 GiB are lacking" in told
+    assert "What would fit: --dtype fp8; --gpus 2." in told
+    assert caught.value.exit_code == 3
+
+
+def test_the_longest_context_that_fits_is_named_exactly() -> None:
+    asked = Request(found("Qwen2.5-32B"), context=32_768, gpus=1, dtype="bfloat16")
+    with pytest.raises(DoesNotFit) as caught:
+        made(asked, DEVICES["h100"])
+    longest = int(re.findall(r"--context (\d+)", caught.value.hint)[0])
+    assert made(replace(asked, context=longest), DEVICES["h100"]).flags["max-model-len"] == longest
+    with pytest.raises(DoesNotFit):
+        made(replace(asked, context=longest + 16), DEVICES["h100"])
+
+
+def test_flags_are_those_of_vllm() -> None:
+    draft = found("Llama-3.2-1B")
+    seen = set(flags("Llama-3.1-8B", "h100", dtype="fp8", kv_dtype="fp8", speculate="draft", draft=draft))
+    assert seen == OF_VLLM
+    assert flags("Llama-3.1-8B", "h100")["structured-outputs-config"] == {"backend": "xgrammar"}
+
+
+def test_speculation_is_written_as_vllm_reads_it() -> None:
+    written_for = flags("Llama-3.1-70B", "h200", speculate="draft", draft=found("Llama-3.2-1B"))["speculative-config"]
+    assert written_for.pop("num_speculative_tokens") in range(1, 9)
+    assert written_for == {
+        "method": "draft_model", "model": "meta-llama/Llama-3.2-1B-Instruct", "draft_tensor_parallel_size": 2,
+    }  # fmt: skip
+    assert flags("Llama-3.1-8B", "h200", speculate="ngram")["speculative-config"]["method"] == "ngram"
+
+
+def test_fp8_is_taken_unasked_only_where_16_bits_do_not_fit_and_said() -> None:
+    plan = made(Request(found("Llama-3.1-70B"), gpus=1), DEVICES["h200"])
+    assert plan.flags["quantization"] == "fp8"
+    assert "16 bits do not fit" in plan.why
+    assert "quantization" not in flags("Llama-3.1-8B", "h200")
+    assert "quantization" not in flags("DeepSeek-V3", "h200")  # its weights come in FP8
+
+
+@pytest.mark.parametrize("asked", [{"dtype": "fp8"}, {"kv_dtype": "fp8"}])
+@pytest.mark.parametrize("gpu", ["a100", "a100-40", "cpu"])
+def test_fp8_is_refused_where_there_is_none(gpu: str, asked: dict[str, Any]) -> None:
+    with pytest.raises(DeviceLacks, match=r"computes in no FP8; allowed: FP8 on h100, h200, l40s"):
+        made(Request(EIGHT, **asked), device(gpu, 64 if gpu == "cpu" else None))
+
+
+def test_a_cpu_gets_its_cache_in_whole_gib_by_its_variable() -> None:
+    plan = made(Request(EIGHT), device("cpu", 64))
+    cache = next(line.value for line in plan.arithmetic if line.what == "cache")
+    assert plan.environment["VLLM_CPU_KVCACHE_SPACE"] == str(int(cache)) == "36"
+    assert "gpu-memory-utilization" not in plan.flags
+    assert any("guess" in line for line in plan.assumptions)
+    assert made(Request(EIGHT, gpus=4), device("cpu", 64)).device.copies == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"context": 200_000}, "reads at most 131,072 tokens"),
+        ({"context": 1000}, "longer than the context"),
+        ({"speculate": "draft"}, "go together"),
+        ({"speculate": "draft", "draft": found("Qwen3-0.6B")}, "a draft must speak the same"),
+        ({"gpus": 9}, "out of range"),
+        ({"utilization": 1.5}, "out of range"),
+    ],
+)
+def test_a_request_that_contradicts_itself_is_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(RouterError, match=said) as caught:
+        Request(EIGHT, **asked)
+    assert caught.value.exit_code == 2
+
+
+def test_an_unknown_device_and_memory_that_is_known_are_refused() -> None:
+    with pytest.raises(RouterError, match="no device is known as 'h300'"):
+        device("h300")
+    with pytest.raises(RouterError, match="--memory-gb is for --gpu cpu"):
+        device("h200", 80)
+    with pytest.raises(RouterError, match="cannot be read"):
+        device("cpu")
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
+    plan = made(Request(EIGHT, speculate="ngram"), DEVICES["h200"])
+    file = tmp_path / "plan.yaml"
+    file.write_text(written(plan))
+    assert read(file) == plan
+    command = shlex.split(file.read_text().splitlines()[0].partition("starts: ")[2])
+    assert command[3:] == arguments(plan)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"environment": {"HF_TOKEN": "hf_x"}}, "names a secret"),
+        ({"environment": {"VLLM_API_KEY": "x"}}, "names a secret"),
+        ({"environment": {"lower case": "x"}}, "no name of a variable"),
+        ({"flags": {"api-key": "x"}}, "does not belong into a plan"),
+        ({"flags": {"--model": "x"}}, "no flag"),
+        ({"version": 2}, "version"),
+        ({"extra": 1}, "extra"),
+    ],
+)
+def test_a_plan_with_what_it_may_not_hold_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    held = made(Request(EIGHT), DEVICES["h200"]).model_dump(mode="json") | change
+    file = tmp_path / "plan.yaml"
+    file.write_text(yaml.safe_dump(held))
+    with pytest.raises(PlanUnreadable, match=said):
+        read(file)
+
+
+@pytest.mark.parametrize("text", ["[", "", "- 1", "model: 1"])
+def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(text)
+    with pytest.raises(PlanUnreadable, match=re.escape(str(file))):
+        read(file)
+
+
+def test_arguments_leave_out_what_is_false_and_write_mappings_as_json() -> None:
+    plan = made(Request(EIGHT), DEVICES["h200"])
+    changed: Plan = plan.model_copy(update={"flags": {"model": "m", "enforce-eager": False, "x": True, "y": {"a": 1}}})
+    assert arguments(changed, port=1) == ["--model", "m", "--x", "--y", '{"a": 1}', "--port", "1"]
