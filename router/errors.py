@@ -7,7 +7,12 @@ RouterError                    the base of this room
 │   ├── RequestRefused         they will not take this request, however often it is sent
 │   └── AccessRefused          they will not take any: the key or the model's name is wrong, or nothing is left to pay with
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs
-└── BudgetEnded                the next call could pass the cap on calls, tokens or money
+├── BudgetEnded                the next call could pass the cap on calls, tokens or money
+└── ContextError               the context cache cannot do what it was asked
+    ├── StoreUnusable          its store does not answer, is damaged, or what it takes is not installed
+    ├── UnknownDocument        the store does not hold this document, or no longer
+    ├── SecretFound            a text holds what looks like a key or a password, so it is not kept
+    └── SummaryRefused         what came back cannot stand for the text: nothing, or no shorter
 """
 
 from __future__ import annotations
@@ -66,3 +71,36 @@ class BudgetEnded(RouterError):
 
     code = "budget_ended"
     exit_code = 4
+
+
+class ContextError(RouterError):
+    """The context cache cannot do what it was asked."""
+
+    code = "context"
+
+
+class StoreUnusable(ContextError):
+    """The store does not answer, is damaged, or what it takes is not installed; no secret is repeated."""
+
+    code = "context_store"
+    exit_code = 3
+
+
+class UnknownDocument(ContextError):
+    """The store does not hold this document, or no longer; adding it again helps."""
+
+    code = "unknown_document"
+
+
+class SecretFound(ContextError):
+    """A text holds what looks like a key or a password, so it is not kept."""
+
+    code = "secret_found"
+    exit_code = 1
+
+
+class SummaryRefused(ContextError):
+    """What came back cannot stand for the text: nothing, or no shorter than it."""
+
+    code = "summary_refused"
+    exit_code = 1
