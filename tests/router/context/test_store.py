@@ -64,9 +64,9 @@ class Model:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_store_does_what_its_model_does(fresh: Callable[[], Opener], deeds: list[tuple[object, ...]]) -> None:
     store, model = fresh()(), Model()
-    for name, *given in deeds:
-        told = {"pinned": given.pop()} if name == "put" else {}
-        assert getattr(store, str(name))(*given, **told) == getattr(model, str(name))(*given, *told.values())
+    for name, *values in deeds:
+        told = {"pinned": values.pop()} if name == "put" else {}
+        assert getattr(store, str(name))(*values, **told) == getattr(model, str(name))(*values, *told.values())
         assert store.size() == model.size()
     assert [store.get(key) for key in KEYS] == [model.get(key) for key in KEYS]
     store.close()
