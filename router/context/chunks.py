@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from ..errors import ContextError
 
 BYTES_PER_TOKEN = 4
+LONGEST_HEADING = 120
 WORD, SENTENCE, PARAGRAPH, HEADING = range(1, 5)
 
 
@@ -139,6 +140,12 @@ def split(
         raise ContextError("chunks overlap by less than their size", field="overlap", got=overlap, allowed=f"0 to {most_tokens - 1}")  # fmt: skip
     counter = tokenizer or ByteTokenizer()
     return tuple(_chunks(_Text(text, *_joints(text), counter), most_tokens, overlap))
+
+
+def headings(text: str) -> list[tuple[int, str]]:
+    """Return where the headings of a text begin, and what they say."""
+    starts = [match.start() for match in _HEADING.finditer(text)]
+    return [(start, text[start : start + LONGEST_HEADING].partition("\n")[0].strip()) for start in starts]
 
 
 def _chunks(whole: _Text, most: int, overlap: int) -> Iterator[Chunk]:

@@ -1,4 +1,4 @@
-"""Which chunks speak of what is asked: Okapi BM25 over word counts that were taken once."""
+"""Which texts speak of what is asked: Okapi BM25 over word counts that were taken once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ B = 0.75
 
 @dataclass(frozen=True)
 class Terms:
-    """The stems of each chunk with their counts, those of chunk i from `bounds[i]` to `bounds[i + 1]`."""
+    """The stems of each text with their counts, those of text i from `bounds[i]` to `bounds[i + 1]`."""
 
     codes: Codes
     counts: NDArray[np.int32]
@@ -38,7 +38,7 @@ class Terms:
 
     @classmethod
     def joined(cls, parts: Sequence[Terms]) -> Terms:
-        """Return the chunks of several documents in a row."""
+        """Return several collections in a row."""
         ends = np.cumsum([0, *(part.bounds[-1] for part in parts)])
         bounds = [part.bounds[:-1] + ends[at] for at, part in enumerate(parts)]
         return cls(
@@ -49,7 +49,7 @@ class Terms:
 
 
 def relevance(query: str, terms: Terms) -> NDArray[np.float64]:
-    """Return how much each chunk has to do with a query: 0 where no stem is shared.
+    """Return how much each text has to do with a query: 0 where no stem is shared.
 
     Notes
     -----
