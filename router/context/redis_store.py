@@ -109,6 +109,7 @@ class RedisStore:
             self._scripts = {name: self._client.register_script(text) for name, text in _SCRIPTS.items()}
         except (ValueError, TypeError):
             raise _unread() from None
+        self._client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the address asks for
         try:
             with self._explained():
                 self._client.ping()

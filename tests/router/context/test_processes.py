@@ -17,15 +17,17 @@ from .conftest import KINDS
 from .texts import filing
 from .worker import LEASE_SECONDS
 
-WORKER = Path(__file__).with_name("worker.py")
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(*arguments: object, processes: int = 1) -> list[tuple[int, str]]:
     """Run so many workers at once; return how each ended and what it said. None is left behind."""
     with ExitStack() as stack:
-        command = [sys.executable, str(WORKER), *map(str, arguments)]
+        command = [sys.executable, "-m", "tests.router.context.worker", *map(str, arguments)]
         workers = [
-            stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            stack.enter_context(
+                subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            )
             for _ in range(processes)
         ]
         for worker in workers:

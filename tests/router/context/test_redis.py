@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from alphaloom.router.context import ContextCache, RedisStore
 from alphaloom.router.context.redis_store import shown
@@ -113,6 +120,43 @@ def test_a_server_that_comes_back_is_used_again(redis: RedisServer, tmp_path: Pa
         assert store.get(KEY) is None
         assert store.put(KEY, b"new")
         store.close()
+    finally:
+        server.stop()
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """Return the files of a certificate for this machine, which vouches for itself, and of its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    paths = folder / "cert.pem", folder / "key.pem"
+    paths[0].write_bytes(made.public_bytes(Encoding.PEM))
+    paths[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return paths
+
+
+def test_a_server_behind_tls_is_reached_if_its_certificate_holds(redis: RedisServer, tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    port = free_port()
+    files = ["--tls-cert-file", str(cert), "--tls-key-file", str(key), "--tls-ca-cert-file", str(cert)]
+    server = RedisServer(tmp_path, free_port(), ["--tls-port", str(port), *files, "--tls-auth-clients", "no"])
+    try:
+        server.start()
+        address = f"rediss://:{QUOTED}@127.0.0.1:{port}/0"
+        store = RedisStore(f"{address}?ssl_ca_certs={cert}")
+        store.put(KEY, b"kept")
+        assert store.get(KEY) == b"kept"
+        assert str(cert) not in repr(store)
+        store.close()
+        with pytest.raises(StoreUnusable, match="does not answer") as caught:
+            RedisStore(address)
+        assert hidden(caught.value)
     finally:
         server.stop()
 

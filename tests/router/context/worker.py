@@ -1,4 +1,4 @@
-"""A process that adds one document: python worker.py STORE PLACE SEED COUNTS [die-before | die-after].
+"""A process that adds one document: python -m tests.router.context.worker STORE PLACE SEED COUNTS [die-before | die-after].
 
 Each time that it embeds, it adds a line to the file COUNTS. It dies without a word before it has written what it made,
 or after that and before it gives its lease back.
@@ -15,8 +15,7 @@ from pathlib import Path
 from alphaloom.router.context import ContextCache, HashedEmbedder, Limits, RedisStore, SqliteStore, Store
 from alphaloom.router.context.embedding import Vectors
 
-sys.path.insert(0, str(Path(__file__).parent))
-from texts import filing
+from .texts import filing
 
 LEASE_SECONDS = 0.6
 
