@@ -19,7 +19,7 @@ _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _GONE = """
 local function gone(key)
   local size = redis.call('HGET', KEYS[3], key)
-  if size then redis.call('HDEL', KEYS[3], key); redis.call('HINCRBY', KEYS[4], 'bytes', -size) end
+  if size then redis.call('HDEL', KEYS[3], key); redis.call('HINCRBY', KEYS[4], 'bytes', 0 - size) end  -- minus 0 is -0
   redis.call('ZREM', KEYS[2], key)
 end
 """

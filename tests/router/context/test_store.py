@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hashlib import sha256
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
@@ -61,6 +61,7 @@ class Model:
 
 
 @given(deeds=DEEDS)
+@example(deeds=[("put", KEYS[0], b"", False), ("drop", KEYS[0])])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_store_does_what_its_model_does(fresh: Callable[[], Opener], deeds: list[tuple[object, ...]]) -> None:
     store, model = fresh()(), Model()
