@@ -110,8 +110,9 @@ class ContextCache:
         name = self._checked(text, sensitivity)
         self._shelf.put(f"{sensitivity}:{name}", b"label", pinned=True)  # first: no text is ever there without a label
         label = self._label(name)
-        self._permit(label)
-        self._shelf.put(f"text:{name}", text.encode())
+        self._permit(name, label)
+        if self._shelf.get(f"text:{name}", counted=False) is None:
+            self._shelf.put(f"text:{name}", text.encode())
         return self._described(name, self._index(name, text), text, label)
 
     def document(self, name: str) -> Document:
@@ -127,10 +128,7 @@ class ContextCache:
 
     def forget(self, document: Document) -> None:
         """Forget a document, its index and its summary by this cache's summariser; its label stays."""
-        self._shelf.store.drop(f"text:{document.id}")
-        self._shelf.store.drop(self._cutting.key(document.id, self._embedder))
-        if self._summariser is not None:
-            self._shelf.store.drop(self._summariser.key(document.id, self._cutting.tokenizer))
+        self._drop(document.id)
 
     def retrieve(self, query: str, documents: Sequence[Document], *, most_tokens: int) -> list[Passage]:
         """Return the passages that have to do with a query, best first, no more than so many tokens together.
@@ -149,7 +147,7 @@ class ContextCache:
                 got=most_tokens,
                 allowed=f"{self._cutting.most_tokens} or more",
             )
-        known = {each.id: each for each in documents}
+        known = {each.id: each for each in sorted(documents, key=lambda each: RISING.index(each.sensitivity))}
         sources = [self._source(known[name]) for name in sorted(known)]
         (vector,) = self._embedder.embed([query])
         return gathered(ranked(query, vector, sources), sources, most_tokens, self._cutting.tokenizer)
@@ -197,14 +195,22 @@ class ContextCache:
             )
         return digest(body)
 
-    def _permit(self, label: Sensitivity) -> None:
+    def _permit(self, name: str, label: Sensitivity) -> None:
+        """Refuse a document that may not be in this store, and forget it, if it came when it was less confidential."""
         if label == RISING[-1] and self._shelf.store.place != "local":
+            self._drop(name)
             raise Confidential(
                 "a confidential document may not be kept in a store that is not on machines of yours",
                 field="sensitivity",
                 got=label,
                 hint="Use a store whose place is local.",
             )
+
+    def _drop(self, name: str) -> None:
+        self._shelf.store.drop(f"text:{name}")
+        self._shelf.store.drop(self._cutting.key(name, self._embedder))
+        if self._summariser is not None:
+            self._shelf.store.drop(self._summariser.key(name, self._cutting.tokenizer))
 
     def _label(self, name: str) -> Sensitivity:
         """Return the strictest label that anybody gave a document."""

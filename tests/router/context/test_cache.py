@@ -87,6 +87,27 @@ def test_a_confidential_document_stays_here(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_document_that_becomes_confidential_leaves_a_store_elsewhere(tmp_path: Path) -> None:
+    store = Elsewhere(tmp_path / "context.db")
+    cache = ContextCache(store)
+    cache.add(filing(1), sensitivity="public")
+    for label in ("confidential", "public"):
+        with pytest.raises(Confidential):
+            cache.add(filing(1), sensitivity=label)
+        assert store.size().items == 0
+    store.close()
+
+
+def test_a_lease_from_a_time_to_come_counts_for_nothing(tmp_path: Path) -> None:
+    """A clock that was set back an hour would else hold everybody up for an hour."""
+    times = iter([3600.0, 3600.0, 5.0])
+    store = SqliteStore(tmp_path / "context.db", clock=lambda: next(times))
+    assert store.lease("index:" + "0" * 64, "dead", 20)
+    assert not store.lease("index:" + "0" * 64, "next", 20)
+    assert store.lease("index:" + "0" * 64, "next", 20)
+    store.close()
+
+
 @pytest.mark.parametrize(
     "secret",
     ["-----BEGIN RSA PRIVATE KEY-----", "AKIA" + "Q7" * 8, "sk-" + "a1" * 16, "redis://me:hunter2@10.0.0.1/0"],

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.router.context import ContextCache, Document, Limits, SqliteStore
+from alphaloom.router.context import ContextCache, Limits, RedisStore, SqliteStore
 
 from .conftest import KINDS
 from .texts import filing
-from .worker import LEASE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -64,20 +63,16 @@ def test_a_worker_that_dies_at_work_is_replaced_when_its_lease_has_run_out(
     assert len(counts.read_text().split()) == 2
 
 
-def added(path: Path, seed: int) -> tuple[Document, ContextCache, float]:
-    store = SqliteStore(path)
-    cache = ContextCache(store, limits=Limits(lease_seconds=LEASE_SECONDS))
-    began = time.monotonic()
-    document = cache.add(filing(seed), sensitivity="public")
-    store.close()
-    return document, cache, time.monotonic() - began
-
-
-def test_a_worker_that_dies_after_writing_left_all_of_it_and_nobody_waits_for_its_lease(tmp_path: Path) -> None:
-    path, counts = tmp_path / "context.db", tmp_path / "counts"
-    assert run("file", path, 3, counts, "die-after") == [(9, "")]
-    _, cache, _ = added(path, 3)
+def test_a_worker_that_dies_after_writing_left_all_of_it_and_nobody_waits_for_its_lease(
+    shared: tuple[str, str], tmp_path: Path
+) -> None:
+    assert run(*shared, 3, tmp_path / "counts", "die-after") == [(9, "")]
+    kind, place = shared
+    store = RedisStore(place, namespace="shared", place="local") if kind == "redis" else SqliteStore(Path(place))
+    cache = ContextCache(store)
+    cache.add(filing(3), sensitivity="public")
     assert (cache.statistics.misses, cache.statistics.hits, cache.statistics.waited) == (0, 1, 0)
+    store.close()
 
 
 def test_a_worker_that_takes_long_keeps_its_lease(tmp_path: Path) -> None:

@@ -32,18 +32,27 @@ class Slow(HashedEmbedder):
         return super().embed(texts)
 
 
-class Dying(SqliteStore):
+class Dying:
     """A store whose process dies when it is to give a lease back."""
 
     def release(self, key: str, owner: str) -> None:
         os._exit(9)
 
 
+class DyingFile(Dying, SqliteStore):
+    """Such a file."""
+
+
+class DyingRedis(Dying, RedisStore):
+    """Such a connection."""
+
+
 def opened() -> Store:
     kind, place = sys.argv[1:3]
+    dies = "die-after" in sys.argv
     if kind == "redis":
-        return RedisStore(place, namespace="shared", place="local")
-    return Dying(Path(place)) if "die-after" in sys.argv else SqliteStore(Path(place))
+        return (DyingRedis if dies else RedisStore)(place, namespace="shared", place="local")
+    return (DyingFile if dies else SqliteStore)(Path(place))
 
 
 def main() -> None:
