@@ -11,14 +11,19 @@ RouterError                    the base of this room
 ├── BudgetEnded                the next call could pass the cap on calls, tokens or money
 ├── QueueFull                  as many calls of this tenant wait as may wait
 ├── QuotaReached               a tenant asks more calls at once, or more tokens in a minute, than it may
-└── ServingError               a server of models cannot be planned as asked: the request contradicts itself
-    ├── UnknownModel           no model of that name is in the table, or a config.json does not say enough
-    ├── PlanUnreadable         a file is no plan, or holds what a plan may not hold
-    ├── DeviceLacks            the device cannot compute in the precision that was asked for
-    ├── DoesNotFit             weights, cache and overhead take more memory than there is
-    ├── NoServer               vLLM is not installed here, and no command was named
-    ├── PortTaken              another program, or another plan, has the port
-    └── ServerFailed           the server ended, or never became ready
+├── ServingError               a server of models cannot be planned as asked: the request contradicts itself
+│   ├── UnknownModel           no model of that name is in the table, or a config.json does not say enough
+│   ├── PlanUnreadable         a file is no plan, or holds what a plan may not hold
+│   ├── DeviceLacks            the device cannot compute in the precision that was asked for
+│   ├── DoesNotFit             weights, cache and overhead take more memory than there is
+│   ├── NoServer               vLLM is not installed here, and no command was named
+│   ├── PortTaken              another program, or another plan, has the port
+│   └── ServerFailed           the server ended, or never became ready
+└── ContextError               the context cache cannot do what it was asked
+    ├── StoreUnusable          its store does not answer, is damaged, or what it takes is not installed
+    ├── UnknownDocument        the store does not hold this document, or no longer
+    ├── SecretFound            a text holds what looks like a key or a password, so it is not kept
+    └── SummaryRefused         what came back cannot stand for the text: nothing, or no shorter
 """
 
 from __future__ import annotations
@@ -96,6 +101,7 @@ class QuotaReached(RouterError):
     """A tenant asks more calls at once, or more tokens in a minute, than it may; nothing was sent."""
 
     code = "quota_reached"
+    exit_code = 3
 
 
 class ServingError(RouterError):
@@ -149,3 +155,36 @@ class ServerFailed(ServingError):
 
     code = "server_failed"
     exit_code = 3
+
+
+class ContextError(RouterError):
+    """The context cache cannot do what it was asked."""
+
+    code = "context"
+
+
+class StoreUnusable(ContextError):
+    """The store does not answer, is damaged, or what it takes is not installed; no secret is repeated."""
+
+    code = "context_store"
+    exit_code = 3
+
+
+class UnknownDocument(ContextError):
+    """The store does not hold this document, or no longer; adding it again helps."""
+
+    code = "unknown_document"
+
+
+class SecretFound(ContextError):
+    """A text holds what looks like a key or a password, so it is not kept."""
+
+    code = "secret_found"
+    exit_code = 1
+
+
+class SummaryRefused(ContextError):
+    """What came back cannot stand for the text: nothing, or no shorter than it."""
+
+    code = "summary_refused"
+    exit_code = 1

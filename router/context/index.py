@@ -1,0 +1,109 @@
+"""What is worked out of a document once: where its chunks are, their vectors and their words."""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ledger import JSON, digest
+from .chunks import ByteTokenizer, Tokenizer, headings, split
+from .embedding import Embedder, Vectors
+from .terms import Terms
+
+WINDOW_TOKENS = 48
+FORMAT = 1
+"""Goes up whenever the same document would give other bytes, so that what is cached of old is not read."""
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How documents are cut: the most tokens of a chunk, how many it repeats of the one before, and what counts them."""
+
+    most_tokens: int = 400
+    overlap: int = 40
+    tokenizer: Tokenizer = field(default_factory=ByteTokenizer)
+
+    def key(self, document: str, embedder: Embedder) -> str:
+        """Return the key of a document's index; whatever the index hangs on is in it."""
+        parts: JSON = [FORMAT, document, self.most_tokens, self.overlap, self.tokenizer.name, embedder.name, embedder.dimension]  # fmt: skip
+        return f"index:{digest(parts)}"
+
+
+@dataclass(frozen=True)
+class Index:
+    """The chunks of one document, a row each, and the words of their windows: a sentence or two at a time.
+
+    A chunk speaks of many things, and words that stand far apart in it have little to do with each other; so words are
+    counted by window. Chunks and windows are read under the heading above them, which names what they call "the company".
+    """
+
+    places: NDArray[np.int64]
+    """First, stop and tokens."""
+    tokens: int
+    vectors: Vectors
+    terms: Terms
+    owners: NDArray[np.int64]
+    """The chunk of each window."""
+
+    @classmethod
+    def of(cls, text: str, cutting: Cutting, embedder: Embedder) -> Index:
+        """Cut a text, embed its chunks, and count the words of their windows."""
+        chunks = split(text, most_tokens=cutting.most_tokens, overlap=cutting.overlap, tokenizer=cutting.tokenizer)
+        bodies = [text[chunk.first : chunk.stop] for chunk in chunks]
+        above = _above(text, [chunk.first for chunk in chunks])
+        windows, owners = _windows(bodies, above)
+        return cls(
+            np.array(chunks, dtype=np.int64).reshape(len(chunks), 3),
+            cutting.tokenizer.count(text),
+            embedder.embed([f"{head}\n{body}" for head, body in zip(above, bodies, strict=True)]),
+            Terms.of(windows),
+            np.array(owners, dtype=np.int64),
+        )
+
+    def packed(self) -> bytes:
+        """Return the index as bytes."""
+        out = io.BytesIO()
+        np.savez(
+            out,
+            places=self.places,
+            tokens=np.int64(self.tokens),
+            vectors=self.vectors,
+            codes=self.terms.codes,
+            counts=self.terms.counts,
+            bounds=self.terms.bounds,
+            owners=self.owners,
+        )
+        return out.getvalue()
+
+    @classmethod
+    def unpacked(cls, body: bytes) -> Index:
+        """Return the index that was packed."""
+        with np.load(io.BytesIO(body), allow_pickle=False) as kept:
+            terms = Terms(kept["codes"], kept["counts"], kept["bounds"])
+            return cls(kept["places"], int(kept["tokens"]), kept["vectors"], terms, kept["owners"])
+
+
+def _above(text: str, firsts: Sequence[int]) -> list[str]:
+    """Return the heading above each chunk; empty where there is none, or the chunk begins with it."""
+    known = headings(text)
+    starts = [start for start, _ in known]
+    places = [bisect_left(starts, first) - 1 for first in firsts]
+    within = [at + 1 < len(starts) and starts[at + 1] == first for at, first in zip(places, firsts, strict=True)]
+    return [known[at][1] if at >= 0 and not own else "" for at, own in zip(places, within, strict=True)]
+
+
+def _windows(bodies: Sequence[str], above: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Return the windows of all chunks with their headings, and the chunk of each."""
+    windows, owners = [], []
+    for owner, (body, head) in enumerate(zip(bodies, above, strict=True)):
+        known = headings(body)
+        for first, stop, _ in split(body, most_tokens=WINDOW_TOKENS, overlap=0):
+            before = [said for start, said in known if start < first]
+            windows.append(f"{before[-1] if before else head}\n{body[first:stop]}")
+            owners.append(owner)
+    return windows, owners

@@ -1,0 +1,94 @@
+"""A text said shorter by a model that is handed in; a long one in parts, and then the parts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ...ledger import digest
+from ..errors import SummaryRefused
+from ..task import Sensitivity
+from .chunks import Tokenizer, split
+
+Summarise: TypeAlias = Callable[[str, Sensitivity], Awaitable[str]]
+SHRINKS = 0.8
+"""Parts that together are longer than so much of the text would be summarised forever, or nearly."""
+
+
+@dataclass(frozen=True)
+class Summariser:
+    """Who summarises: a function of a text and its label, the digest of its prompt, and the name of its model.
+
+    What is longer than `window_tokens` is summarised in parts, `at_once` of them at a time.
+    """
+
+    ask: Summarise
+    prompt: str
+    model: str
+    window_tokens: int = 6000
+    at_once: int = 4
+
+    def key(self, document: str, tokenizer: Tokenizer) -> str:
+        """Return the key of a document's summary."""
+        return f"summary:{digest([document, self.prompt, self.model, self.window_tokens, tokenizer.name])}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a document says, in short; its label is the document's."""
+
+    document: str
+    text: str
+    sensitivity: Sensitivity
+    model: str
+    prompt: str
+
+
+async def summarised(text: str, label: Sensitivity, by: Summariser, counter: Tokenizer) -> str:
+    """Return the summary of a text.
+
+    Raises
+    ------
+    SummaryRefused
+        If a summary is empty, or the summaries of the parts are hardly shorter than the text.
+    """
+    tokens = counter.count(text)
+    while tokens > by.window_tokens:
+        pieces = split(text, most_tokens=by.window_tokens, overlap=0, tokenizer=counter)
+        parts = await _asked([text[piece.first : piece.stop] for piece in pieces], label, by)
+        text, before = "\n\n".join(parts), tokens
+        tokens = counter.count(text)
+        if tokens > SHRINKS * before:
+            raise SummaryRefused(
+                f"{len(parts)} summaries by {by.model} together have {tokens} tokens, of {before} in the text",
+                field="summarise",
+                hint="Let the prompt ask for less, or widen window_tokens.",
+            )
+    (only,) = await _asked([text], label, by)
+    return only
+
+
+async def _asked(texts: Sequence[str], label: Sensitivity, by: Summariser) -> list[str]:
+    """Return the summary of each text. After a failure nothing more is asked, and what was asked is heard out."""
+    slots, failed = asyncio.Semaphore(by.at_once), asyncio.Event()
+
+    async def one(text: str) -> str:
+        async with slots:
+            if failed.is_set():
+                return ""
+            try:
+                said = (await by.ask(text, label)).strip()
+                if not said:
+                    raise SummaryRefused(f"{by.model} gave an empty summary", field="summarise")
+            except BaseException:
+                failed.set()
+                raise
+            return said
+
+    heard = await asyncio.gather(*(one(text) for text in texts), return_exceptions=True)
+    for each in heard:
+        if isinstance(each, BaseException):
+            raise each
+    return [each for each in heard if isinstance(each, str)]
