@@ -14,7 +14,10 @@ from .tries import tried
 
 @dataclass(frozen=True)
 class Question:
-    """What one agent asks; `key` names the piece of work and fixes its seed, `more` are prompts after the role's own."""
+    """What one agent asks; `key` names the piece of work and fixes its seed, `more` are prompts after the role's own.
+
+    `refused` counts how often what came of this piece of work was refused.
+    """
 
     role: str
     intent: str
@@ -22,6 +25,7 @@ class Question:
     schema: type[BaseModel]
     context: Json
     more: tuple[str, ...] = ()
+    refused: int = 0
 
 
 async def answer(desk: Desk, question: Question) -> Json:
@@ -39,6 +43,7 @@ async def answer(desk: Desk, question: Question) -> Json:
         prompt=prompt.digest,
         run=desk.run,
         seed=desk.seed_for(question.key),
+        refused=question.refused,
     )
     try:
         reply = await tried(desk, f"{question.role}/{question.key}", lambda: desk.asker.ask(task))

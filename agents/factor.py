@@ -32,7 +32,7 @@ async def draft(desk: Desk, work: Work) -> Json:
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
         more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
-        question = Question("factor", intent, work.key, Candidates, context, more)
+        question = Question("factor", intent, work.key, Candidates, context, more, refused=work.attempt)
         reply = await answer(desk, question)
         drafts, ended = await _redrafted(desk, work, question, reply.pop("candidates", []))
         return {**reply, **ended, "items": [operators.descent(each, _shown(work, context)) for each in drafts]}

@@ -78,6 +78,18 @@ class ModelBudget(_Settings):
     usd: float = Field(default=10.0, ge=0, allow_inf_nan=False, description="US dollars")
 
 
+class LearningSettings(_Settings):
+    """What the policy `learned` may not change, however calls went."""
+
+    floor: float = Field(
+        default=0.9, ge=0, le=1, description="success that a small model must have shown before it gets hard prompts"
+    )
+    try_hard_locally: bool = Field(
+        default=False, description="below the floor, try a small model first all the same, and go up where it fails"
+    )
+    half_life: float = Field(default=200, gt=0, description="outcomes after which one counts half")
+
+
 class RoutingSettings(_Settings):
     """When a call may go to a small model, where neither its role nor its intent fixes the tier."""
 
@@ -85,6 +97,15 @@ class RoutingSettings(_Settings):
     roles: dict[str, dict[str, float]] = Field(
         default={}, description="roles of yours: how likely each intent is, before a word was read"
     )
+    policy: Literal["cascade", "direct", "learned"] = Field(
+        default="cascade",
+        description="cascade: what a small model cannot do goes up; direct: it stays; learned: the cheapest by outcomes",
+    )
+    local_tries: int = Field(default=2, ge=1, le=3, description="tries of a small model before a reply is asked above")
+    most_refused: int = Field(
+        default=2, ge=1, description="refusals of the same draft from which on its repair is asked above"
+    )
+    learning: LearningSettings = LearningSettings()
     most_hard: float = Field(
         default=0.15, ge=0, le=1, description="probability of being hard from which on a prompt goes up"
     )

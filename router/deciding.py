@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ __all__ = ["Asked", "Decider"]
 BYTES_OF_A_TOKEN = 4.0
 """Of English prose; only for prices told beforehand, never for what is charged."""
 TOLD_INTENTS = 3
+BELOW = "of a lower tier: what is hard never goes down"
 NEXT = "asked if the one before it fails"
 
 
@@ -152,6 +153,37 @@ class Decider:
         after = tuple(each.model for each in decision.alternatives if each.reason == NEXT)
         return decision, Route(decision.model, after)
 
+    def above(self, decision: Decision, route: Route, why: str) -> tuple[Decision, Route] | None:
+        """Return the decision and the route of the tier above with the reason; None where there is no such model."""
+        up = [name for name in (route.name, *route.fallbacks) if self.config.models[name].tier == "frontier"]
+        if not up or decision.tier == "frontier":
+            return None
+        costs = {each.model: each.cost_usd for each in decision.alternatives}
+        others = tuple(each for each in decision.alternatives if each.model != up[0])
+        raised = replace(
+            decision, tier="frontier", model=up[0], cost_usd=costs.get(up[0]), alternatives=others, reason=why
+        )
+        return raised, Route(up[0], tuple(up[1:]))
+
+    def below(self, decision: Decision, route: Route, way: str) -> tuple[Decision, Route] | None:
+        """Return the decision and the route of a task that goes to the small tier first, as was learned; None where it has none."""
+        if decision.tier == "local":
+            return decision, route
+        closed = decision.alternatives
+        small = [each for each in closed if self.config.models[each.model].tier == "local" and each.reason == BELOW]
+        if not small or decision.model is None:
+            return None
+        others = (
+            *(replace(each, reason=NEXT) for each in small[1:]),
+            Alternative(decision.model, decision.tier, decision.cost_usd, NEXT),
+            *(each for each in closed if each not in small),
+        )
+        why = f"by what became of earlier calls the way {way} gives the cheapest valid reply"
+        told = replace(
+            decision, tier="local", model=small[0].model, cost_usd=small[0].cost_usd, alternatives=others, reason=why
+        )
+        return told, Route(told.model or "", tuple(each.model for each in others if each.reason == NEXT))
+
     def _tier(self, asked: Asked, intent: str, hard: float, sized: _Sized) -> tuple[Tier, str]:
         """Return the tier and the first rule that names it: what the house has fixed, then what makes a prompt hard."""
         routing, roles = self.config.routing, self.config.roles
@@ -188,11 +220,7 @@ class Decider:
             same.sort(key=lambda name: self._too_slow(name, asked, sized))
         above = [name for name, each in opened.items() if each.tier == "frontier" != tier]
         below = [] if same + above else list(opened)
-        closed |= {
-            name: "of a lower tier: what is hard never goes down"
-            for name in opened
-            if name not in {*same, *above, *below}
-        }
+        closed |= {name: BELOW for name in opened if name not in {*same, *above, *below}}
         return same + above + below, closed
 
     def _too_slow(self, name: str, asked: Asked, sized: _Sized) -> bool:

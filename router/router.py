@@ -20,6 +20,7 @@ from .config import RouterConfig
 from .deciding import Decider
 from .decision import Decision
 from .errors import Confidential, ReplyRefused
+from .experience import Experience
 from .health import Health, probe
 from .replies import Answer, Misfit, complaint, read_reply, response_format
 from .route import Route
@@ -75,6 +76,7 @@ class Router:
         self._providers = dict(providers or {})
         self._environment = os.environ if environment is None else environment
         self._decider = Decider(config)
+        self._learned: dict[str, Experience] = {}
         self._accounts: dict[str, Account] = {}
         self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -101,19 +103,26 @@ class Router:
         ReplyRefused
             If no reply fits, after two repairs.
         """
-        decision, route = self._decider.route(task)
+        decided, goes_up = self._decided(task)
         messages = task.messages
         calls: list[ModelCall] = []
         sent = 0
-        for _ in range(1 + REPAIRS):
-            turn = self._turn(task, (decision, route), messages)
+        for tries in range(1 + REPAIRS):
+            turn = self._turn(task, decided, messages)
             call, answer, cached = await self._call(turn)
             calls.append(call)
             sent += not cached
             try:
-                return self._reply(read_reply(answer, task.schema), calls, cached=not sent)
+                value = read_reply(answer, task.schema)
             except Misfit as error:
                 misfit = error
+            else:
+                self._noted(turn, call, valid=True)
+                return self._reply(value, calls, cached=not sent)
+            self._noted(turn, call, valid=False)
+            if goes_up and tries + 1 == self._config.routing.local_tries:
+                why = f"{tries + 1} replies of the local tier did not fit; the last: {misfit}"
+                decided = self._decider.above(*decided, why) or decided
             messages = (*messages, Message("assistant", answer.text or "(nothing)"), Message("user", complaint(misfit)))
         raise ReplyRefused(
             f"{calls[-1].model} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{misfit}",
@@ -140,6 +149,33 @@ class Router:
         """Close the connections to the models."""
         if "_backend" in self.__dict__:
             await self._backend.close()
+
+    def _decided(self, task: Task) -> tuple[tuple[Decision, Route], bool]:
+        """Return which model is asked first, and whether one above is asked where its replies do not fit."""
+        routing = self._config.routing
+        decision, route = self._decider.route(task)
+        if task.refused >= routing.most_refused and routing.policy != "direct":
+            why = f"what came of it was refused {task.refused} times"
+            return self._decider.above(decision, route, why) or (decision, route), False
+        if routing.policy != "learned" or self._config.roles.get(task.role, "auto") != "auto":
+            return (decision, route), routing.policy == "cascade"
+        way = self._experience(task).way(_key_of(task), decision)
+        if way == "frontier":
+            why = "by what became of earlier calls a frontier model gives the cheapest valid reply"
+            return self._decider.above(decision, route, why) or (decision, route), False
+        return self._decider.below(decision, route, way) or (decision, route), way == "cascade"
+
+    def _noted(self, turn: _Turn, call: ModelCall, *, valid: bool) -> None:
+        """Keep what became of a call, where somebody learns from it."""
+        if self._config.routing.policy == "learned":
+            self._experience(turn.task).note(call.key, turn.decision, valid=valid, usd=call.cost_usd)
+
+    def _experience(self, task: Task) -> Experience:
+        """Return what a run has learned; what it had learned before is read from the ledger."""
+        if task.run not in self._learned:
+            seed = self._ledger.run(task.run).seed
+            self._learned[task.run] = Experience(self._ledger, task.run, seed, self._config.routing.learning)
+        return self._learned[task.run]
 
     def _turn(self, task: Task, decided: tuple[Decision, Route], messages: tuple[Message, ...]) -> _Turn:
         """Return one call with its request in the one spelling that is hashed."""
@@ -216,7 +252,8 @@ class Router:
 
     def _enter(self, call: ModelCall, turn: _Turn) -> None:
         """Write down why a call went where it did, then the call, and count it."""
-        self._ledger.record_event(call.run, ROUTED, call.key, turn.decision.record())
+        if self._ledger.event(call.run, ROUTED, call.key) is None:  # it may have been written before a crash
+            self._ledger.record_event(call.run, ROUTED, call.key, turn.decision.record())
         account = self._account(call.run)
         if self._ledger.record_call(call):
             account.add(call)
@@ -265,6 +302,12 @@ class Router:
         if lock is None:
             lock = self._under_way[key] = asyncio.Lock()
         return lock
+
+
+def _key_of(task: Task) -> str:
+    """Return a task's own key, whichever model answers."""
+    messages = [message.record() for message in task.messages]
+    return digest([messages, task.schema.model_json_schema(), task.sampling()])
 
 
 def _amount(call: ModelCall) -> Amount:

@@ -1,0 +1,87 @@
+"""What a small model cannot do goes up with its failure attached; what was learned steers the next call, and is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from alphaloom.ledger import Ledger
+from alphaloom.router import ReplyRefused, Router, Task
+from alphaloom.router.double import Double, Line
+from alphaloom.router.router import ROUTED
+
+Make = Callable[..., Task]
+Build = Callable[..., Router]
+MODELS = {
+    "small": {"model": "double/small", "place": "local", "input_cost_per_mtok": 1, "output_cost_per_mtok": 1},
+    "large": {"model": "double/large", "tier": "frontier", "input_cost_per_mtok": 100, "output_cost_per_mtok": 100},
+}
+GOOD, BAD = Line('{"text": "calm names", "direction": 1}'), Line("not JSON")
+
+
+def routed(build: Build, double: Double, *script: Line, **routing: Any) -> Router:
+    double.script = list(script)
+    return build(models=MODELS, routing=routing, roles={"factor": "local"})
+
+
+def asked_of(double: Double) -> list[str]:
+    return [str(call["model"]).rpartition("/")[2] for call in double.seen]
+
+
+def test_the_cascade_takes_the_failure_along_and_counts_what_was_spent(
+    build: Build, double: Double, ledger: Ledger, task: Make
+) -> None:
+    reply = asyncio.run(routed(build, double, BAD, BAD, GOOD).ask(task()))
+    assert asked_of(double) == ["small", "small", "large"]
+    assert "does not fit the schema" in str(double.seen[-1]["messages"])
+    assert (reply.tier, reply.repairs, reply.tokens_in) == ("frontier", 2, 300)
+    last = ledger.event("one", ROUTED, reply.key)
+    assert last is not None
+    assert last.body["tier"] == "frontier"
+    assert "2 replies of the local tier did not fit" in last.body["reason"]
+
+
+def test_the_direct_policy_stays_where_it_is(build: Build, double: Double, task: Make) -> None:
+    with pytest.raises(ReplyRefused):
+        asyncio.run(routed(build, double, BAD, policy="direct").ask(task()))
+    assert asked_of(double) == ["small"] * 3
+
+
+def test_a_reply_that_was_cut_off_is_a_failure_like_any_other(build: Build, double: Double, task: Make) -> None:
+    reply = asyncio.run(routed(build, double, Line('{"text": "calm', finish="length"), GOOD, local_tries=1).ask(task()))
+    assert reply.tier == "frontier"
+    assert "cut off" in str(double.seen[-1]["messages"])
+
+
+def test_what_was_refused_again_and_again_is_repaired_above(build: Build, double: Double, task: Make) -> None:
+    routing = routed(build, double, GOOD)
+    assert asyncio.run(routing.ask(task(refused=1))).tier == "local"
+    assert asyncio.run(routing.ask(task(refused=2, seed=9))).tier == "frontier"
+
+
+def test_what_was_learned_steers_and_a_resumed_run_asks_for_nothing_again(
+    build: Build, double: Double, ledger: Ledger, task: Make
+) -> None:
+    """The small model never succeeds here: after a while it is seldom asked, and what was paid stays paid."""
+    double.script = [BAD]
+    routing = {"policy": "learned", "most_hard": 1.0}
+    tasks = [task(f"Which field holds volume, number {seed}?", role="data", seed=seed) for seed in range(40)]
+
+    async def ask_all() -> list[str]:
+        router, found = build(models=MODELS, routing=routing), []
+        for each in tasks:
+            try:
+                found.append((await router.ask(each)).tier)
+            except ReplyRefused:
+                found.append("none")
+        return found
+
+    first = asyncio.run(ask_all())
+    asked = asked_of(double)
+    assert asked[:40].count("small") > asked[-40:].count("small")
+    assert asyncio.run(ask_all()) == first
+    assert asked_of(double) == asked, "nothing is asked, so nothing is paid, twice"
+    assert len(ledger.calls("one")) == len(asked)
