@@ -11,7 +11,7 @@ LEAST = 8
 ROUNDS = 6
 _ROLE = r"user|human|assistant|system|ai|q|a|question|answer|input|output|task|request|instructions?|response|prompt|message|query|context|format|body|from|ticket|content"
 _BEGINNINGS = (
-    r"\W*(?:hi|hello|hey|hallo|dear|yo|morning|good (?:morning|afternoon|evening|day)|bonjour|hola|greetings)\b[^.,!:;?\n-]{0,30}(?:[.,!:;\n-]+|$)",
+    r"\W{0,12}(?:hi|hello|hey|hallo|dear|yo|morning|good (?:morning|afternoon|evening|day)|bonjour|hola|greetings)\b[^.,!:;?\n-]{0,30}(?:[.,!:;\n-]+|$)",
     r"(?:sorry (?:to|for) [^.,:;\n-]{0,40}|(?:many )?thanks? (?:you )?(?:a lot |so much )?for [^.,:;\n]{0,40}|hope [^.!\n]{0,60})[.,!:;\n-]+",
     r"(?:(?:could|can|would|will) you (?:please |kindly )?(?:help (?:me|us)(?: with this)?|do this for (?:me|us))|please help (?:me|us)(?: with this)?)\s*[:.?\n-]+",
     (r"(?:ok(?:ay)?(?:,)? so|so|right|now|next one|one more thing|quick (?:one|question)|i have a question|if i may|fyi(?: / ask)?|asking for [^.:\n]{0,30}|"
@@ -19,8 +19,8 @@ _BEGINNINGS = (
     r"\((?:from|sent)[^)\n]{0,40}\)",
     r"you are (?:a|an) (?:helpful |useful |expert )?(?:assistant|expert|analyst|ai|model)\b[^.\n]{0,80}[.\n]+",
     r"(?:be (?:brief|concise|exact|precise)|(?:answer|reply|respond|return)(?: only)? (?:in|with|using|the final)\b|follow the instructions|think (?:before|step)|do not make|here is a message)[^.:;\n]{0,80}[.:;\n]+",
-    rf"\W*(?:{_ROLE})\W*:\s*",
-    rf"\W*\b(?:role|prompt|content)\W{{1,4}}(?:{_ROLE})\W{{1,6}}",
+    rf"\W{{0,12}}(?:{_ROLE})\W{{0,12}}:\s*",
+    rf"\W{{0,12}}\b(?:role|prompt|content)\W{{1,4}}(?:{_ROLE})\W{{1,6}}",
     r"(?:begin|start) (?:request|task|prompt|input)\s*",
     r"#+\s*[\w ]{1,30}\n+",
     r"</?[a-z_]{1,20}>|\[/?inst\]|\|[a-z]{1,12}\||```[a-z]*|-{3,}|>{2,}|[\"'{\[]+(?=\w)",
@@ -34,7 +34,7 @@ _ENDINGS = (
     r"\s*(?:</?[a-z_]{1,20}>|\[/?inst\]|\|[a-z]{1,12}\||```|-{3,}|#+\s*[\w ]{1,30}|[\"'}\]]{2,})",
     r"\s*(?:return|answer|reply)(?: only)?(?: with| in)? (?:the final answer|json|english)[^.\n]{0,20}\.?",
 )  # fmt: skip
-_BEGIN = re.compile(rf"\s*(?:{'|'.join(_BEGINNINGS)})\s*", re.IGNORECASE)
+_BEGIN = re.compile(rf"(?:{'|'.join(_BEGINNINGS)})\s*", re.IGNORECASE)
 _END = re.compile(rf"(?:{'|'.join(_ENDINGS)})\s*$", re.IGNORECASE)
 _TAIL = 120
 """Characters at the end among which an ending is looked for."""
@@ -51,8 +51,9 @@ def unframed(text: str) -> str:
 
 
 def _without(text: str) -> str:
-    found = _BEGIN.match(text)
-    inner = text[found.end() :] if found and found.end() else text
+    begun = text.lstrip()  # cut off here: a pattern would try every length of it
+    found = _BEGIN.match(begun)
+    inner = begun[found.end() :] if found and found.end() else text
     inner = inner if len(inner.strip()) >= LEAST else text
     tail = max(len(inner) - _TAIL, 0)
     ending = _END.search(inner, tail)
