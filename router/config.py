@@ -102,6 +102,15 @@ class RoutingSettings(_Settings):
         description="cascade: what a small model cannot do goes up; direct: it stays; learned: the cheapest by outcomes",
     )
     local_tries: int = Field(default=2, ge=1, le=3, description="tries of a small model before a reply is asked above")
+    samples: int = Field(
+        default=3,
+        ge=1,
+        le=9,
+        description="replies of a small model that are compared, where a task names what to compare",
+    )
+    least_agreement: float = Field(
+        default=0.6, ge=0, le=1, description="share of them that must agree, else a reply is asked above"
+    )
     most_refused: int = Field(
         default=2, ge=1, description="refusals of the same draft from which on its repair is asked above"
     )

@@ -28,6 +28,8 @@ from .spend import Spend, spend_of
 from .task import Message, Reply, Task
 
 REPAIRS = 2
+SEED_STEP = 1_000_003
+"""Between the seeds of replies that are compared: far from those that other work draws."""
 ROUTED = "route"
 """The kind of event under which a run keeps the decision on each of its calls, by the call's key."""
 
@@ -117,8 +119,13 @@ class Router:
             except Misfit as error:
                 misfit = error
             else:
-                self._noted(turn, call, valid=True)
-                return self._reply(value, calls, cached=not sent)
+                why = await self._doubts(turn, value, calls) if goes_up else ""
+                raised = self._decider.above(*decided, why) if why else None
+                self._noted(turn, call, valid=raised is None)
+                if raised is None:
+                    return self._reply(value, calls, cached=not sent)
+                decided, goes_up, misfit = raised, False, Misfit(why)
+                continue
             self._noted(turn, call, valid=False)
             if goes_up and tries + 1 == self._config.routing.local_tries:
                 why = f"{tries + 1} replies of the local tier did not fit; the last: {misfit}"
@@ -149,6 +156,28 @@ class Router:
         """Close the connections to the models."""
         if "_backend" in self.__dict__:
             await self._backend.close()
+
+    async def _doubts(self, turn: _Turn, value: BaseModel, calls: list[ModelCall]) -> str:
+        """Ask a small model the same again with other seeds, and return why its reply is not to be relied on; empty if it is.
+
+        Only what the task says is compared; replies that do not fit agree with none. Their calls are counted with the rest.
+        """
+        task, routing = turn.task, self._config.routing
+        if turn.decision.tier != "local" or not task.compared:
+            return ""
+        found: list[object] = [_compared(value, task.compared)]
+        for number in range(1, routing.samples):
+            other = replace(task, seed=task.seed + number * SEED_STEP)
+            call, answer, _ = await self._call(self._turn(other, (turn.decision, turn.route), turn.messages))
+            calls.append(call)
+            try:
+                found.append(_compared(read_reply(answer, task.schema), task.compared))
+            except Misfit:
+                found.append(object())
+        agree = max(found.count(each) for each in found) / len(found)
+        if agree >= routing.least_agreement:
+            return ""
+        return f"{len(found)} replies of the local tier agree on {', '.join(task.compared)} in {agree:.0%} only"
 
     def _decided(self, task: Task) -> tuple[tuple[Decision, Route], bool]:
         """Return which model is asked first, and whether one above is asked where its replies do not fit."""
@@ -302,6 +331,12 @@ class Router:
         if lock is None:
             lock = self._under_way[key] = asyncio.Lock()
         return lock
+
+
+def _compared(value: BaseModel, members: tuple[str, ...]) -> str:
+    """Return the members of a reply that are compared, spelled one way."""
+    told = value.model_dump(mode="json")
+    return canonical_json({name: told.get(name) for name in members})
 
 
 def _key_of(task: Task) -> str:

@@ -30,7 +30,8 @@ class Task:
     `role` (idea, factor, eval) chooses the tier; `intent` says what is asked, for the record; `schema` is what the
     reply must fit; `prompt` is the digest of the prompt file; `run` is the campaign that pays. A `confidential` task
     reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there. `refused` counts how
-    often what came of the same piece of work was refused before. `temperature` None leaves the model's own.
+    often what came of the same piece of work was refused before; members of the schema that are
+    `compared` must come out alike in several replies of a small model. `temperature` None leaves the model's own.
     """
 
     role: str
@@ -43,6 +44,7 @@ class Task:
     sensitivity: Sensitivity = "public"
     jurisdiction: str = ""
     refused: int = 0
+    compared: tuple[str, ...] = ()
     max_tokens: int = 4000
     temperature: float | None = None
 

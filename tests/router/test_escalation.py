@@ -85,3 +85,12 @@ def test_what_was_learned_steers_and_a_resumed_run_asks_for_nothing_again(
     assert asyncio.run(ask_all()) == first
     assert asked_of(double) == asked, "nothing is asked, so nothing is paid, twice"
     assert len(ledger.calls("one")) == len(asked)
+
+
+@pytest.mark.parametrize(("second", "tier"), [(1, "local"), (-1, "frontier")])
+def test_replies_that_disagree_go_up(build: Build, double: Double, task: Make, second: int, tier: str) -> None:
+    script = [GOOD, Line(f'{{"text": "other words", "direction": {second}}}'), Line("not JSON"), GOOD]
+    reply = asyncio.run(routed(build, double, *script).ask(task(compared=("direction",))))
+    assert reply.tier == tier
+    assert asked_of(double) == ["small"] * 3 + ["large"] * (tier == "frontier")
+    assert reply.tokens_in == 100 * len(double.seen), "what was asked in vain is counted"
