@@ -166,7 +166,32 @@ def _models(campaign: Path | None) -> list[Finding]:
         healths = _probe(campaign)
     except ImportError as error:
         return [Finding("models", "router", "missing", f"cannot be loaded: {error}", "install what is missing above")]
-    return [_model(health) for health in healths]
+    return [*(_model(health) for health in healths), *(_found() if campaign is None else [])]
+
+
+def _found() -> list[Finding]:
+    """Say which models `alphaloom route` takes where no file names any: providers with a key, and servers on this machine."""
+    import os
+
+    from ..router.found import found_models
+
+    found = found_models(os.environ)
+    if not found:
+        hint = "set a provider's key, serve a model here, or write router.yaml"
+        return [
+            Finding(
+                "found without a file", "models", "limited", "no key of a provider, no server on this machine", hint
+            )
+        ]
+    return [
+        Finding(
+            "found without a file",
+            f"{name} ({model.model})",
+            "ok",
+            f"{model.tier} tier, {model.api_base or 'by its key'}",
+        )
+        for name, model in found.items()
+    ]
 
 
 def _probe(campaign: Path | None) -> list[Health]:
