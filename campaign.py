@@ -79,7 +79,8 @@ class Settings(BaseModel):
 
     def beside(self, folder: Path) -> Settings:
         """Return the settings with paths that start from a folder made absolute."""
-        return self.model_copy(update={"market": self.market.beside(folder), "steer": self.steer.beside(folder)})
+        named = {name: getattr(self, name).beside(folder) for name in ("market", "steer", "models")}
+        return self.model_copy(update=named)
 
 
 @dataclass(frozen=True)

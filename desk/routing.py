@@ -100,7 +100,7 @@ def _decider(path: Path | None) -> Decider:
 
     place = path or (ROUTER_FILE if ROUTER_FILE.is_file() else None)
     if place is not None:
-        return Decider(read_settings(place, RouterConfig))
+        return Decider(read_settings(place, RouterConfig).beside(place.parent))
     return Decider(Found(models=found_models(os.environ)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
@@ -124,6 +125,18 @@ class RoutingSettings(_Settings):
     local_tokens: int = Field(default=8_000, ge=1, description="longest call, in tokens, that a small model is given")
     local_depth: int = Field(default=6, ge=0, description="deepest JSON schema that a small model is asked to fill")
     reply_tokens: int = Field(default=400, ge=1, description="of a reply, where nobody says how long it may be")
+    embedding: Path | None = Field(
+        default=None,
+        description="folder of a sentence embedding of yours (model.onnx, tokenizer.json) that reads prompts",
+    )
+
+    def beside(self, folder: Path) -> Self:
+        """Return the settings with a path that starts from a folder made absolute."""
+        return (
+            self
+            if self.embedding is None
+            else self.model_copy(update={"embedding": (folder / self.embedding).absolute()})
+        )
 
 
 class RouterConfig(_Settings):
@@ -138,3 +151,7 @@ class RouterConfig(_Settings):
     )
     timeout_seconds: float = Field(default=120.0, gt=0, le=3600)
     cooldown_seconds: float = Field(default=5.0, ge=0, le=3600, description="rest of a model that failed too often")
+
+    def beside(self, folder: Path) -> Self:
+        """Return the settings with paths that start from a folder made absolute."""
+        return self.model_copy(update={"routing": self.routing.beside(folder)})

@@ -80,7 +80,7 @@ class Decider:
     config : RouterConfig
         Models, policies and thresholds.
     classifier : Classifier, optional
-        Reads texts; the one that ships by default.
+        Reads texts; by default the one over `routing.embedding`, or where none is named the one that ships.
     """
 
     def __init__(self, config: RouterConfig, classifier: Classifier | None = None) -> None:
@@ -92,7 +92,13 @@ class Decider:
         """What reads texts, loaded when the first text is read."""
         from .classifier.model import Classifier
 
-        return self._given or Classifier.shipped()
+        folder = self.config.routing.embedding
+        if self._given or folder is None:
+            return self._given or Classifier.shipped()
+        from .classifier.embedding import Embedded
+
+        own = Embedded(folder)
+        return Classifier(own, own.name)
 
     def decide(self, asked: Asked) -> Decision:
         """Return the decision; the same signals give the same one.

@@ -1,0 +1,38 @@
+"""The router measured: how long it takes, how often it is right, and what it saves.
+
+python -m benchmarks.router                     latency, accuracy and replay, one after the other; some minutes
+python -m benchmarks.router latency             a decision, beside scikit-learn
+python -m benchmarks.router accuracy            on prompts by people who saw nothing that was trained on
+python -m benchmarks.router writers             each writer of the training prompts left out in turn; six minutes
+python -m benchmarks.router replay              cost and quality, by replaying a table that is drawn by a stated law
+
+`--embedding FOLDER` of latency and accuracy adds a sentence embedding of yours (model.onnx, tokenizer.json). What takes
+scikit-learn is left out where that is not installed. Each part is a module of this folder with a `main` that takes the rest
+of the command line; the exit code is that of the worst.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from ..parts import run_part
+
+PARTS = {
+    "latency": "what a decision takes, beside scikit-learn and an embedding of yours",
+    "accuracy": "intent, difficulty, what is sent small, and what noise changes, on prompts nothing was trained on",
+    "writers": "the same on each writer of the training prompts, left out in turn",
+    "replay": "what is saved at equal quality, beside an oracle, a cascade and five rivals",
+}
+USUAL = ("latency", "accuracy", "replay")
+
+
+def main(given: Sequence[str]) -> int:
+    """Run one part, or without a name the usual ones."""
+    if given:
+        return run_part(str(__package__), __doc__, PARTS, given)
+    return max(run_part(str(__package__), __doc__, PARTS, [part]) for part in USUAL)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

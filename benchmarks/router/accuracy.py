@@ -1,0 +1,133 @@
+"""How often the router is right on prompts by people who saw the taxonomy and nothing that was trained on.
+
+python -m benchmarks.router accuracy
+python -m benchmarks.router accuracy --embedding FOLDER     a sentence embedding of yours, its head fitted to the same prompts
+
+Difficulty is balanced: the mean of the shares of hard and of easy prompts told as such. *Hard sent small* and *easy kept
+small* are those that the router as it ships sends to the local tier; a rival does that from the same probability on. A flip is
+a prompt whose tier changes with noise that nobody was trained on. Intervals are 95 %, by bootstrap over prompts. The exit code
+is 1 where one of `PROMISES` is not kept on a set.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alphaloom.router import RouterConfig
+from alphaloom.router.classifier.model import Classifier
+from alphaloom.router.classifier.noise import NOISES, noisy
+from alphaloom.router.config import RoutingSettings
+from alphaloom.router.deciding import Asked, Decider
+from benchmarks.router.prompts import MODELS, Prompt, held_out, resampled, training
+from benchmarks.router.report import interval
+from benchmarks.router.scorers import Tfidf
+
+SEED = 5
+SMALL_BELOW = RoutingSettings().most_hard
+PROMISES: Mapping[str, Callable[[float], bool]] = {
+    "intent": lambda share: share >= 0.45,
+    "difficulty": lambda share: share >= 0.80,
+    "hard sent small": lambda share: share <= 0.05,
+    "easy kept small": lambda share: share >= 0.40,
+    "intent, role known": lambda share: share >= 0.95,
+} | {f"flips by {kind}": lambda share: share < 0.05 for kind in NOISES}
+
+Reader = Callable[[str], tuple[str, float]]
+"""From a text to its intent and the probability that it is hard."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """A share among those of the prompts that it is of: 1 where it holds; its kind of mean over hard and easy ones."""
+
+    holds: NDArray[np.bool_]
+    groups: tuple[NDArray[np.bool_], ...]
+
+    def of(self, counts: NDArray[np.int64]) -> float:
+        """Return the mean over groups of the share that holds, with each prompt counted so often."""
+        return float(np.mean([(counts * self.holds)[group].sum() / counts[group].sum() for group in self.groups]))
+
+
+def main(given: Sequence[str]) -> int:
+    """Measure, print, and return 1 where a promise is not kept."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--embedding", type=Path, help="folder with model.onnx and tokenizer.json")
+    options.add_argument("--samples", type=int, default=2_000, help="bootstrap samples")
+    told = options.parse_args(given)
+    prompts, broken = held_out(), 0
+    rivals = readers(told.embedding)
+    for source in sorted({each.source for each in prompts}):
+        chosen = [each for each in prompts if each.source == source]
+        for name, reader in rivals.items():
+            found = measures(chosen, reader) | (by_role(chosen) if name == "router" else {})
+            print(f"set {source}, {len(chosen)} prompts, {name}\n{table(found, told.samples)}\n", flush=True)
+            once = np.ones(len(chosen), dtype=np.int64)
+            broken += name == "router" and not all(PROMISES[each](found[each].of(once)) for each in found)
+    return int(broken > 0)
+
+
+def readers(embedding: Path | None) -> dict[str, Reader]:
+    """Return the router's classifier and its rivals; without scikit-learn its row is left out."""
+    found = {"router": reader_of(Classifier.shipped())}
+    try:
+        found["TF-IDF + LR"] = Tfidf(training()).read
+    except ImportError:
+        print("scikit-learn is not installed: no row for it")
+    if embedding is not None:
+        from alphaloom.router.classifier.embedding import Embedded
+
+        own = Embedded(embedding)
+        found[own.name] = reader_of(Classifier(own, own.name))
+    return found
+
+
+def reader_of(classifier: Classifier) -> Reader:
+    """Return a classifier as a reader."""
+
+    def read(text: str) -> tuple[str, float]:
+        reading = classifier.read(text)
+        return reading.intent, reading.hard
+
+    return read
+
+
+def measures(prompts: Sequence[Prompt], reader: Reader) -> dict[str, Measure]:
+    """Return all that is measured of a reader."""
+    told = [reader(each.text) for each in prompts]
+    hard = np.array([each.hard for each in prompts])
+    chance = np.array([each for _, each in told])
+    small, everybody = chance < SMALL_BELOW, np.ones(len(prompts), dtype=bool)
+    right = np.array([intent == each.intent for (intent, _), each in zip(told, prompts, strict=True)])
+    found = {
+        "intent": Measure(right, (everybody,)),
+        "difficulty": Measure((chance > 0.5) == hard, (hard, ~hard)),
+        "hard sent small": Measure(small, (hard,)),
+        "easy kept small": Measure(small, (~hard,)),
+    }
+    for kind in NOISES:
+        again = [reader(noisy(each.text, kind, SEED, learned=False))[1] < SMALL_BELOW for each in prompts]
+        found[f"flips by {kind}"] = Measure(np.array(again) != small, (everybody,))
+    return found
+
+
+def by_role(prompts: Sequence[Prompt]) -> dict[str, Measure]:
+    """Return how often the intent is right where the router is told who asks."""
+    decider = Decider(RouterConfig.model_validate({"models": MODELS}))
+    told = [decider.decide(Asked(prompt=each.text, role=each.role)).intent == each.intent for each in prompts]
+    return {"intent, role known": Measure(np.array(told), (np.ones(len(told), dtype=bool),))}
+
+
+def table(found: Mapping[str, Measure], samples: int) -> str:
+    """Return the rows as text."""
+    lines = []
+    for name, measure in found.items():
+        once = np.ones(len(measure.holds), dtype=np.int64)
+        low, high = interval([measure.of(counts) for counts in resampled(len(once), samples, SEED)])
+        lines.append(f"{name:20s} {measure.of(once):6.1%} ({low:.1%} to {high:.1%})")
+    return "\n".join(lines)

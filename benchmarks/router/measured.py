@@ -1,0 +1,81 @@
+"""One replay with all that is read off it, and how far chance in the prompts may have moved that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.router.curve import LEVELS, Curve, Ends, Figures, Way
+from benchmarks.router.law import Numbers, Table
+from benchmarks.router.prompts import resampled
+from benchmarks.router.scorers import ROUTER
+
+__all__ = ["ORACLE", "PRIMARY", "SHIPPED", "Measured", "Replay"]
+
+ORACLE, SHIPPED = "oracle", "router as shipped"
+PRIMARY = LEVELS.index(0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """One table with all who choose on it."""
+
+    table: Table
+    curves: Mapping[str, Curve]
+    cascaded: Mapping[str, Curve]
+    points: Mapping[str, Way]
+
+    def weights(self, counts: NDArray[np.int64]) -> Numbers:
+        """Return the weight of each call where prompts are drawn so often."""
+        given = counts[self.table.owner].astype(np.float64)
+        return np.asarray(given / given.sum())
+
+    def figures(self, counts: NDArray[np.int64]) -> dict[str, Figures]:
+        """Return what is read off each curve, beside the router as it ships."""
+        weights = self.weights(counts)
+        cost, right = self.points[SHIPPED].mean(weights)
+        quality = float(Ends.of(self.table, weights).recovered(np.array(right)))
+        return {name: each.figures(weights, cost, quality) for name, each in {**self.curves, **self.cascaded}.items()}
+
+    def place(self, point: str, counts: NDArray[np.int64]) -> tuple[float, float]:
+        """Return what a way that is one point saves, and what it recovers."""
+        weights = self.weights(counts)
+        ends = Ends.of(self.table, weights)
+        cost, right = self.points[point].mean(weights)
+        return ends.saving(cost), float(ends.recovered(np.array(right)))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Figures of one replay, and of its bootstrap samples."""
+
+    replay: Replay
+    once: NDArray[np.int64]
+    samples: NDArray[np.int64]
+    found: Mapping[str, Figures]
+    again: Sequence[Mapping[str, Figures]]
+
+    @classmethod
+    def of(cls, replay: Replay, times: int, seed: int) -> Measured:
+        """Return the figures with those of so many samples of the prompts."""
+        once = np.ones(int(replay.table.owner.max()) + 1, dtype=np.int64)
+        samples = resampled(len(once), times, seed)
+        return cls(replay, once, samples, replay.figures(once), [replay.figures(counts) for counts in samples])
+
+    def rivals(self) -> list[str]:
+        """Return the names of those the router must lie above."""
+        return [name for name in self.replay.curves if name not in (ROUTER, ORACLE)]
+
+    def behind(self) -> list[str]:
+        """Return the rivals above which the router does not lie."""
+        own = self.found[ROUTER]
+        found = [
+            name for name in self.rivals()
+            if not (own.area > self.found[name].area and own.savings[PRIMARY] > self.found[name].savings[PRIMARY])
+        ]  # fmt: skip
+        saved, recovered = self.replay.place("always cascade", self.once)
+        alone = saved if recovered >= LEVELS[PRIMARY] else 0.0
+        return found + (["always cascade"] if self.found["router + cascade"].savings[PRIMARY] <= alone else [])

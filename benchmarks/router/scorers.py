@@ -1,0 +1,145 @@
+"""Those who say how hard a prompt is: the router, and what is usually tried instead; all learn from the same prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse.linalg import svds
+
+from alphaloom.router.classifier.examples import Example
+from alphaloom.router.classifier.features import BUCKETS, buckets, features
+from alphaloom.router.classifier.model import Classifier
+from benchmarks.router.law import FRONTIER, LOCAL, Law, drawn
+from benchmarks.router.prompts import Prompt
+
+__all__ = ["ROUTER", "Factors", "Scorers", "Tfidf"]
+
+Numbers = NDArray[np.float64]
+NEIGHBOURS = 30
+"""The best of 5, 10, 30, 100 and 300 on the very prompts that are asked of."""
+RANK, SIZE, ROUNDS, DECAY = 16, 256, 200, 1.0
+ROUTER = "router"
+
+
+class Tfidf:
+    """TF-IDF of words and runs of letters with two logistic regressions of scikit-learn.
+
+    Raises
+    ------
+    ImportError
+        scikit-learn is not installed.
+    """
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_union
+
+        self._vectors = make_union(
+            TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2),
+            TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2),
+        )
+        rows = self._vectors.fit_transform([each.prompt for each in examples])
+        told = {"max_iter": 300, "C": 10.0, "class_weight": "balanced"}
+        self._intent = LogisticRegression(**told).fit(rows, [each.intent for each in examples])
+        self._hard = LogisticRegression(**told).fit(rows, [each.hard for each in examples])
+
+    def read(self, prompt: str) -> tuple[str, float]:
+        """Return the intent of a prompt, and the probability that it is hard."""
+        row = self._vectors.transform([prompt])
+        return str(self._intent.predict(row)[0]), float(self._hard.predict_proba(row)[0, 1])
+
+
+class Scorers:
+    """All who put prompts in order of hardness, trained once on the same prompts."""
+
+    def __init__(self, examples: Sequence[Example], law: Law, seed: int) -> None:
+        self._texts, self._seed = [each.prompt for each in examples], seed
+        self._rarity = _rarity(self._texts)
+        self._known = _rows(self._texts, self._rarity)
+        self._hard = np.array([each.hard for each in examples])
+        self._router = Classifier.shipped()
+        self._factors = Factors(self._known, examples, law, seed)
+        try:
+            self._tfidf: Tfidf | None = Tfidf(examples)
+        except ImportError:
+            self._tfidf = None
+
+    def scores(self, texts: Sequence[str]) -> dict[str, Numbers]:
+        """Return the scores of each; without scikit-learn the row of TF-IDF is left out."""
+        asked = _rows(texts, self._rarity)
+        found = {
+            ROUTER: np.array([self._router.read(text).hard for text in texts]),
+            "chance": np.random.default_rng(self._seed).random(len(texts)),
+            "length": np.array([float(len(text)) for text in texts]),
+            "nearest prompts": _neighbours(self._known, self._hard, asked),
+            "factorisation": self._factors.scores(asked),
+        }
+        if self._tfidf is not None:
+            found["TF-IDF + LR"] = np.array([self._tfidf.read(text)[1] for text in texts])
+        return found
+
+
+def _rows(texts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
+    """Return the router's own features of texts, each row of length one."""
+    found = [features(text, rarity) for text in texts]
+    ends = np.cumsum([0, *(len(each.rows) for each in found)])
+    values = np.concatenate([each.weights for each in found]).astype(np.float64) / np.sqrt(2.0)
+    return sp.csr_array((values, np.concatenate([each.rows for each in found]), ends), shape=(len(texts), BUCKETS))
+
+
+def _rarity(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the inverse document frequency of the router's features; 0 where a feature is in one text only."""
+    counts = np.bincount(np.concatenate([buckets(text) for text in texts]), minlength=BUCKETS)
+    return np.where(counts < 2, 0.0, 1.0 + np.log((1 + len(texts)) / (1 + counts))).astype(np.float32)
+
+
+def _neighbours(known: sp.csr_array, hard: NDArray[np.bool_], asked: sp.csr_array) -> Numbers:
+    """Return the share of hard ones among the nearest known prompts, weighed by their cosine."""
+    likeness = (asked @ known.T).toarray()
+    count = min(NEIGHBOURS, likeness.shape[1])
+    nearest = np.argpartition(-likeness, count - 1, axis=1)[:, :count]
+    weights = np.take_along_axis(likeness, nearest, axis=1) + 1e-9
+    return np.asarray((weights * hard[nearest]).sum(axis=1) / weights.sum(axis=1))
+
+
+class Factors:
+    """A matrix factorisation in the manner of RouteLLM: the chance that only the frontier is right.
+
+    A vector for each model and a projection of the prompt's vector; their product, through a logistic, is the chance that
+    the strong model wins. It learns from outcomes of the training prompts, drawn by the law, not from labels. RouteLLM's own
+    weights take their prompt vectors from a paid service; here these are the leading singular directions of the router's
+    features.
+    """
+
+    def __init__(self, known: sp.csr_array, examples: Sequence[Example], law: Law, seed: int) -> None:
+        table = drawn([Prompt(each.prompt, "", each.intent, each.hard, "") for each in examples], law, seed)
+        wins = table.success[FRONTIER] & ~table.success[LOCAL]
+        won = np.bincount(table.owner, weights=wins) / law.worlds
+        size = min(SIZE, len(examples) - 1)
+        self._directions: Numbers = svds(known, k=size, random_state=seed)[2].T
+        rows = self._seen(known)
+        cut = (size + 1) * RANK
+
+        def loss(flat: Numbers) -> tuple[float, Numbers]:
+            project, apart = flat[:cut].reshape(-1, RANK), flat[cut:]
+            hidden = rows @ project
+            logit = hidden @ apart
+            error = 1.0 / (1.0 + np.exp(-logit)) - won
+            value = np.logaddexp(0.0, logit).sum() - won @ logit + 0.5 * DECAY * flat @ flat
+            return float(value), np.r_[(rows.T @ (error[:, None] * apart)).ravel(), hidden.T @ error] + DECAY * flat
+
+        start = np.random.default_rng(seed).normal(scale=0.1, size=cut + RANK)
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": ROUNDS}).x
+        self._apart = found[:cut].reshape(-1, RANK) @ found[cut:]
+
+    def scores(self, asked: sp.csr_array) -> Numbers:
+        """Return the log-odds for rows of features."""
+        return np.asarray(self._seen(asked) @ self._apart)
+
+    def _seen(self, rows: sp.csr_array) -> Numbers:
+        return np.hstack([rows @ self._directions, np.ones((rows.shape[0], 1))])

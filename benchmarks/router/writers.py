@@ -1,0 +1,24 @@
+"""How well the classifier reads a writer whom it has not heard: each of the six left out of its training in turn.
+
+python -m benchmarks.router writers                      six minutes on one core
+python -m benchmarks.router writers --writer voice_3     one of them
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from alphaloom.router.classifier.build import unheard
+from benchmarks.router.prompts import training
+
+
+def main(given: Sequence[str]) -> int:
+    """Train without each writer, and print how that reads it."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--writer", action="append", help="this one only; may be given again")
+    told = options.parse_args(given)
+    print(f"{'left out':10s} {'prompts':>8s} {'intent':>8s} {'difficulty (balanced)':>22s}")
+    for fold in unheard(training(), told.writer):
+        print(f"{fold.voice:10s} {fold.prompts:8d} {fold.intent:8.1%} {fold.difficulty:22.1%}", flush=True)
+    return 0

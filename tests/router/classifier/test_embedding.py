@@ -1,0 +1,141 @@
+"""An embedding of the user's own: what it reads, what is kept of it, and what is said of a folder that holds none."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from alphaloom.router import RouterConfig
+from alphaloom.router.classifier import embedding
+from alphaloom.router.classifier.embedding import Embedded
+from alphaloom.router.classifier.examples import Example, read_examples
+from alphaloom.router.classifier.model import Classifier
+from alphaloom.router.deciding import Asked, Decider
+from alphaloom.router.errors import BadClassifier
+
+from .tiny_onnx import SIZE, written
+
+MODELS = {"small": {"model": "a/small", "place": "local"}, "large": {"model": "b/large", "tier": "frontier"}}
+FEW = [each for each in read_examples() if each.voice in ("voice_1", "voice_2")]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for name in ("onnxruntime", "onnx"):
+        pytest.importorskip(name, reason=f"{name} is not installed: `make embedding` brings it and runs these")
+    return written(tmp_path_factory.mktemp("tiny") / "model")
+
+
+def test_a_missing_library_is_told_with_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(BadClassifier, match="needs onnxruntime") as told:
+        Embedded(tmp_path)
+    assert "alphaloom[embedding]" in told.value.hint
+
+
+def test_a_path_starts_from_the_folder_of_its_file(tmp_path: Path) -> None:
+    config = RouterConfig.model_validate({"models": MODELS, "routing": {"embedding": "models/mine"}})
+    assert config.beside(tmp_path).routing.embedding == tmp_path / "models" / "mine"
+    plain = RouterConfig.model_validate({"models": MODELS})
+    assert plain.beside(tmp_path) == plain
+
+
+def test_the_router_reads_by_it(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_cache", lambda: tmp_path)
+    config = RouterConfig.model_validate({"models": MODELS, "routing": {"embedding": str(tiny)}})
+    decision = Decider(config).decide(Asked(prompt="Which field holds the traded volume in shares?"))
+    assert decision.signals["classifier"].startswith("embedding-")
+    assert decision.intent == "data_lookup"
+    assert [path.suffix for path in tmp_path.iterdir()] == [".npz"]
+
+
+def test_it_reads_voices_that_it_was_not_fitted_to(tiny: Path, tmp_path: Path) -> None:
+    own = Embedded(tiny, tmp_path, FEW)
+    classifier = Classifier(own, own.name)
+    unheard = [each for each in read_examples() if each.voice == "voice_3"]
+    told = [classifier.read(each.prompt) for each in unheard]
+    assert np.mean([reading.intent == each.intent for reading, each in zip(told, unheard, strict=True)]) > 0.2
+    assert np.mean([(reading.hard > 0.5) == each.hard for reading, each in zip(told, unheard, strict=True)]) > 0.6
+
+
+def test_a_row_is_the_mean_of_its_tokens_however_it_is_batched(tiny: Path, tmp_path: Path) -> None:
+    own = Embedded(tiny, tmp_path, FEW)
+    texts = ["", "the", "the signal", "why does the signal decay so fast out of sample and what would you test?"] * 20
+    rows = own.embed(texts)
+    assert rows.shape == (80, SIZE)
+    assert np.array_equal(rows[:4], np.concatenate([own.embed([text]) for text in texts[:4]]))
+    assert np.linalg.norm(rows[:4], axis=1) == pytest.approx([0, 1, 1, 1], abs=1e-6)
+    ids = own._encoder._tokenizer.encode("the signal").ids
+    assert ids[0] != ids[1]
+    one, other = (own._encoder._session.run(None, {
+        "input_ids": np.array([[each]]), "attention_mask": np.array([[1]])})[0][0, 0] for each in ids)  # fmt: skip
+    mean = (one + other) / 2
+    assert rows[2] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\x00", "🙂", "a" * 100_000, "\ud800", "word " * 50_000])
+def test_any_text_can_be_read(tiny: Path, tmp_path: Path, text: str) -> None:
+    reading = Classifier(Embedded(tiny, tmp_path, FEW[::10]), "tiny").read(text)
+    assert 0.0 <= reading.hard <= 1.0
+
+
+def test_a_head_is_kept_and_another_model_or_prompt_makes_another(tiny: Path, tmp_path: Path) -> None:
+    first = Embedded(tiny, tmp_path, FEW[::5])
+    (kept,) = tmp_path.iterdir()
+    before = kept.stat().st_mtime_ns
+    again = Embedded(tiny, tmp_path, FEW[::5])
+    assert again.name == first.name
+    assert kept.stat().st_mtime_ns == before
+    assert np.array_equal(again.scores("mend this"), first.scores("mend this"))
+    kept.write_bytes(b"damaged")
+    assert np.array_equal(Embedded(tiny, tmp_path, FEW[::5]).scores("mend this"), first.scores("mend this"))
+    assert Embedded(tiny, tmp_path, FEW[::6]).name != first.name
+    other = shutil.copytree(tiny, tmp_path / "other")
+    (other / "model.onnx_data").write_bytes(b"weights beside the graph")
+    assert Embedded(other, tmp_path, FEW[::5]).name != first.name
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing(tiny: Path, tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_text("in the way")
+    assert Embedded(tiny, place / "cache", FEW[::10]).scores("mend this").shape == (11,)
+
+
+def spoilt(tiny: Path, folder: Path, what: str) -> Path:
+    """Return a copy of the model with one thing wrong."""
+    if what in ("wants pixel_values", "does not take"):
+        inputs = ("pixel_values",) if what == "wants pixel_values" else ("input_ids",)
+        return written(folder / "made", inputs=inputs, rows=3)
+    copy = shutil.copytree(tiny, folder / "copy")
+    if what == "holds no embedding":
+        (copy / "model.onnx").unlink()
+    else:
+        (copy / ("model.onnx" if what == "cannot be read" else "tokenizer.json")).write_bytes(b"\x00none")
+    return copy
+
+
+@pytest.mark.parametrize(
+    "what", ["holds no embedding", "cannot be read", "embedding cannot", "wants pixel_values", "does not take"]
+)
+def test_a_folder_without_a_usable_model_is_told(tiny: Path, tmp_path: Path, what: str) -> None:
+    with pytest.raises(BadClassifier, match=what) as told:
+        Embedded(spoilt(tiny, tmp_path, what), tmp_path / "cache", FEW[::10])
+    assert told.value.field == "routing.embedding"
+    assert told.value.got
+    assert "tokenizer.json" in str(told.value.allowed)
+
+
+def test_a_model_that_gives_no_numbers_is_refused_and_routes_nothing(tiny: Path, tmp_path: Path) -> None:
+    import onnx
+
+    own = shutil.copytree(tiny, tmp_path / "copy")
+    graph = onnx.load(str(own / "model.onnx"))
+    table = onnx.numpy_helper.to_array(graph.graph.initializer[0]) * np.float32("nan")
+    graph.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(table, "table"))
+    onnx.save(graph, str(own / "model.onnx"))
+    with pytest.raises(BadClassifier, match="numbers that are none"):
+        Embedded(own, tmp_path / "cache", [Example("a", "code", False, "t", "v")])
