@@ -30,6 +30,7 @@ class Task:
     `role` (idea, factor, eval) chooses the tier; `intent` says what is asked, for the record; `schema` is what the
     reply must fit; `prompt` is the digest of the prompt file; `run` is the campaign that pays. A `confidential` task
     reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there. `temperature` None leaves the model's own.
+    `tenant` is on whose behalf it is asked: the caps of its name hold over all runs.
     """
 
     role: str
@@ -43,6 +44,7 @@ class Task:
     jurisdiction: str = ""
     max_tokens: int = 4000
     temperature: float | None = None
+    tenant: str = ""
 
     def sampling(self) -> dict[str, Any]:
         """Return what steers the model's choice of words."""
