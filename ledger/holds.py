@@ -151,8 +151,13 @@ class Holds:
         """Let go of what nobody holds any more, for whoever asks on behalf of a run; return how many holds that were."""
         gone: dict[str, bool] = {}
         dead = [hold for hold in self.open() if self._dead(hold, run, gone)]
+
+        def work(session: Session) -> None:
+            for hold in dead:
+                self._let_go(session, hold, "lapsed")
+
         if dead:
-            self._database.write(lambda session: [self._let_go(session, hold, "lapsed") for hold in dead])
+            self._database.write(work)
         return len(dead)
 
     def open(self) -> list[Hold]:

@@ -114,7 +114,7 @@ class Account:
                         raise self._ended(found, tenant)
                     await self._wait(loop)
             if found != "busy":
-                return found  # type: ignore[return-value]
+                return found
             await self._wait(loop)
 
     async def _wait(self, loop: _Loop) -> None:

@@ -128,7 +128,10 @@ def test_calls_are_found_by_day_and_by_tenant_however_the_clock_writes_its_time(
         for key, tenant in zip("abcd", names, strict=True):
             now[0] = next(times)
             ledger.record_call(replace(CALL, key=key, tenant=tenant))
-        found = lambda *scope: "".join(call.key for call in ledger.holds.calls(*scope))
+
+        def found(day: str, tenant: str | None = None) -> str:
+            return "".join(call.key for call in ledger.holds.calls(day, tenant))
+
         assert [found("2026-01-02"), found("2026-01-03")] == ["abd", "c"]
         assert [found("", name) for name in ('de"sk%', "de", "ä_\\", "nobody")] == ["ac", "b", "d", ""]
         assert found("2026-01-02", 'de"sk%') == "a"
