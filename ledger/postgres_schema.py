@@ -6,7 +6,7 @@ part of a result. Writers take turns, so two rows never get one number.
 
 from __future__ import annotations
 
-from .schema import KEYS, VERSION, Words, tables
+from .schema import INDICES, KEYS, VERSION, Words, tables
 from .server import SCHEMA
 
 _WORDS = Words(serial="BIGINT PRIMARY KEY", integer="BIGINT", text='TEXT COLLATE "C"')
@@ -35,11 +35,11 @@ def statements() -> list[str]:
     """Return what makes an empty store; each statement may be run again."""
     columns = tables(_WORDS) | OWN
     made = [f"CREATE TABLE IF NOT EXISTS {SCHEMA}.{name} ({each})" for name, each in columns.items()]
-    index = f"CREATE INDEX IF NOT EXISTS calls_by_key ON {SCHEMA}.calls (key)"
+    made += [f"CREATE INDEX IF NOT EXISTS {name} ON {SCHEMA}.{each}" for name, each in INDICES.items()]
     guards = [each for name in columns for each in _guard(name)]
     numbers = [_number(name, keys[0][0]) for name, keys in KEYS.items() if keys[0][0] in ("seq", "id")]
     version = f"INSERT INTO {SCHEMA}.formats VALUES ({VERSION}) ON CONFLICT DO NOTHING"
-    return [f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}", *made, index, _APPEND_ONLY, _NUMBERED, *guards, *numbers, version]
+    return [f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}", *made, _APPEND_ONLY, _NUMBERED, *guards, *numbers, version]
 
 
 def _guard(table: str) -> list[str]:

@@ -112,6 +112,7 @@ class ModelCall:
     """One answered model call; `request` and `reply` are digests of stored bodies.
 
     `attempts` counts how often it was sent; 0 says that the reply came from another run's record and cost nothing.
+    `tenant` is on whose behalf it was asked, where somebody said.
     """
 
     key: str
@@ -127,6 +128,7 @@ class ModelCall:
     tokens_out: int
     cost_usd: float
     attempts: int = 1
+    tenant: str = ""
 
 
 @dataclass(frozen=True)

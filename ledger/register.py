@@ -48,16 +48,14 @@ class Register(Generic[R]):
         inserted: list[bool] = []
 
         def work(session: Session) -> None:
-            inserted.append(self._insert(session, key, body))
-            if not inserted[-1] and strict:
-                self._compare(session, key, body)
+            inserted.append(self._put(session, key, body, strict))
 
         self._database.write(work)
         return any(inserted)  # a second time finds what the first had written, when the answer to that was lost
 
-    def put(self, session: Session, record: R) -> bool:
+    def put(self, session: Session, record: R, *, strict: bool = False) -> bool:
         """Add a record inside the caller's transaction; return whether it is new. One that is there stays."""
-        return self._insert(session, *self._parts(record))
+        return self._put(session, *self._parts(record), strict)
 
     def _parts(self, record: R) -> tuple[list[str], str]:
         """Return the key of a record, and the rest as JSON."""
@@ -92,6 +90,13 @@ class Register(Generic[R]):
             for seq, at, *row in found:
                 yield Entry(seq, at, self._read(tuple(row)))
             after = found[-1][0]
+
+    def _put(self, session: Session, key: list[str], body: str, strict: bool) -> bool:
+        """Insert a row if its key is free; what lies there already must be the same, if it is strict."""
+        inserted = self._insert(session, key, body)
+        if not inserted and strict:
+            self._compare(session, key, body)
+        return inserted
 
     def _insert(self, session: Session, key: list[str], body: str) -> bool:
         """Insert a row if its key is free."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-VERSION = 3
-"""2 added what becomes of library factors: `standings`, `sightings`, `watches`; 3 that no row is replaced from outside.
+VERSION = 4
+"""2 added what becomes of library factors: `standings`, `sightings`, `watches`; 3 that no row is replaced from outside;
+4 what calls under way hold of a budget: `holds`, `releases`.
 
 An older store is given what it lacks when it is opened.
 """
@@ -79,7 +80,23 @@ _TABLES: dict[str, str] = {
     subject {{text}} NOT NULL,{_WINDOW},
     at      {{text}} NOT NULL,
     body    {{text}} NOT NULL""",
+    "holds": """
+    id     {serial},
+    name   {text} NOT NULL UNIQUE,
+    run    {text} NOT NULL REFERENCES runs (id),
+    key    {text} NOT NULL,
+    tenant {text} NOT NULL,
+    owner  {text} NOT NULL,
+    until  {text} NOT NULL,
+    tokens {integer} NOT NULL,
+    picos  {integer} NOT NULL,
+    at     {text} NOT NULL""",
+    "releases": """
+    hold {integer} PRIMARY KEY REFERENCES holds (id),
+    why  {text} NOT NULL,
+    at   {text} NOT NULL""",
 }
+INDICES = {"calls_by_key": "calls (key)", "calls_by_time": "calls (at)"}
 
 
 _LOOKED_AT = ("dataset", "first_day", "last_day", "names")
@@ -92,6 +109,8 @@ KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "openings": (("id",), ("run", *_LOOKED_AT)),
     "boundaries": (("id",),),
     "watches": (("id",),),
+    "holds": (("id",), ("name",)),
+    "releases": (("hold",),),
     **{name: (("seq",), key) for name, key in REGISTERS.items()},
 }
 """What no two rows of a table share; the first is the key."""

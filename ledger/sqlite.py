@@ -17,7 +17,7 @@ from typing import Any
 from .database import Session, T
 from .errors import WorkspaceError
 from .refusal import explained, refusal
-from .schema import KEYS, VERSION, Words, tables
+from .schema import INDICES, KEYS, VERSION, Words, tables
 
 PATIENCE_SECONDS = 30.0
 
@@ -129,9 +129,9 @@ _WORDS = Words(serial="INTEGER PRIMARY KEY", integer="INTEGER", text="TEXT")
 def statements() -> list[str]:
     """Return what makes an empty store; each statement may be run again."""
     made = [f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT" for name, columns in tables(_WORDS).items()]
-    index = "CREATE INDEX IF NOT EXISTS calls_by_key ON calls (key)"
+    made += [f"CREATE INDEX IF NOT EXISTS {name} ON {columns}" for name, columns in INDICES.items()]
     guards = [_guard(table, deed) for table in KEYS for deed in ("UPDATE", "DELETE")]
-    return [*made, index, *guards, *(_stays(table) for table in KEYS), f"PRAGMA user_version = {VERSION}"]
+    return [*made, *guards, *(_stays(table) for table in KEYS), f"PRAGMA user_version = {VERSION}"]
 
 
 def _guard(table: str, deed: str) -> str:

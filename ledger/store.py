@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from .errors import UnknownRun
+from .holds import Holds
 from .home import Home
 from .library import Library
 from .link import Link
@@ -57,6 +58,7 @@ class Ledger:
         self._artefacts = Register(database, "artefacts", Artefact, now)
         self._events = Register(database, "events", Event, now)
         self._library = Library(database, now)
+        self._holds = Holds(database, (self._calls, self._events), workspace / "under-way", now, sees=not home.address)
 
     @classmethod
     def open(cls, workspace: Path, *, clock: Callable[[], datetime], address: str = "") -> Ledger:
@@ -87,6 +89,7 @@ class Ledger:
 
     def close(self) -> None:
         """Close the ledger; a second time does nothing."""
+        self._holds.close()
         self._database.close()
 
     @property
@@ -284,6 +287,11 @@ class Ledger:
         return self._looks.boundaries()
 
     # Model calls
+
+    @property
+    def holds(self) -> Holds:
+        """What calls under way may still take of the budgets that all processes share."""
+        return self._holds
 
     def record_call(self, call: ModelCall) -> bool:
         """Record an answered model call."""

@@ -71,12 +71,23 @@ class ModelSettings(_Settings):
         return self
 
 
+class TenantBudget(_Settings):
+    """Hard caps on what is asked on behalf of one tenant, over all runs of the ledger."""
+
+    usd: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="US dollars, ever")
+    day_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="US dollars in a UTC day")
+
+
 class ModelBudget(_Settings):
     """Hard caps on what one run may ask; reaching one ends the run's search, not with an error but with a report."""
 
     calls: int = Field(default=10_000, ge=0, description="model calls, repairs included")
     tokens: int = Field(default=50_000_000, ge=0, description="tokens in and out")
     usd: float = Field(default=10.0, ge=0, allow_inf_nan=False, description="US dollars")
+    day_usd: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="US dollars in a UTC day, all runs of the ledger together"
+    )
+    tenants: dict[str, TenantBudget] = Field(default={}, description="caps by the name on whose behalf is asked")
 
 
 class LearningSettings(_Settings):

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from pydantic import BaseModel
 
-from ..ledger import Ledger, ModelCall, canonical_json, digest
+from ..ledger import Event, Ledger, ModelCall, canonical_json, digest
 from .backend import Backend, Providers
 from .budget import Account, Amount
 from .config import RouterConfig
@@ -220,13 +220,15 @@ class Router:
     async def _call(self, turn: _Turn) -> tuple[ModelCall, Answer, bool]:
         """Return the recorded call and its answer, sending it only if the ledger does not hold it."""
         async with self._alone(turn.key):
-            call = self._recall(turn)
-            if call is not None:
-                return call, self._stored(call), True
-            call, answer = await self._send(turn)
-            return call, answer, False
+            while True:
+                call = await self._recall(turn)
+                if call is not None:
+                    return call, self._stored(call), True
+                sent = await self._send(turn)
+                if sent is not None:
+                    return *sent, False
 
-    def _recall(self, turn: _Turn) -> ModelCall | None:
+    async def _recall(self, turn: _Turn) -> ModelCall | None:
         """Return the call if the ledger holds it; one of another run is entered for this run too.
 
         It is entered at its price, with no attempt: a run that reuses replies then ends where the run that paid for
@@ -239,23 +241,27 @@ class Router:
         other = self._ledger.call(turn.key)
         if other is None:
             return None
-        call = replace(other, run=task.run, role=task.role, intent=task.intent, prompt=task.prompt, attempts=0)
-        self._account(task.run).check(_amount(call))
-        self._enter(call, turn)
+        call = replace(
+            other, run=task.run, role=task.role, intent=task.intent, prompt=task.prompt, attempts=0, tenant=task.tenant
+        )
+        await self._account(task.run).enter(call, self._note(turn))
         return call
 
-    async def _send(self, turn: _Turn) -> tuple[ModelCall, Answer]:
-        """Send a call within the caps, and record it before anyone sees its answer."""
+    async def _send(self, turn: _Turn) -> tuple[ModelCall, Answer] | None:
+        """Send a call within the caps, and record it before anyone sees its answer; None if it was answered elsewhere."""
         task = turn.task
         if self._backend.holds_key([message.content for message in turn.messages]):
             raise Confidential(
                 "a message holds the key of a model; it was not sent", field=f"{task.role}/{task.intent}"
             )
-        async with self._account(task.run).reserve(self._worst(turn)):
+        account = self._account(task.run)
+        async with account.reserve(turn.key, self._worst(turn), self._longest(turn), task.tenant) as hold:
+            if hold is None:
+                return None
             messages = [message.record() for message in turn.messages]
             answer = await self._backend.send(task, messages, turn.route, response_format(task.schema))
             call = self._record(turn, answer)
-            self._enter(call, turn)
+            account.settle(hold, call, self._note(turn))
         return call, answer
 
     def _record(self, turn: _Turn, answer: Answer) -> ModelCall:
@@ -277,15 +283,12 @@ class Router:
             tokens_out=answer.tokens_out,
             cost_usd=answer.tokens_in * price_in + answer.tokens_out * price_out,
             attempts=answer.attempts,
+            tenant=task.tenant,
         )
 
-    def _enter(self, call: ModelCall, turn: _Turn) -> None:
-        """Write down why a call went where it did, then the call, and count it."""
-        if self._ledger.event(call.run, ROUTED, call.key) is None:  # it may have been written before a crash
-            self._ledger.record_event(call.run, ROUTED, call.key, turn.decision.record())
-        account = self._account(call.run)
-        if self._ledger.record_call(call):
-            account.add(call)
+    def _note(self, turn: _Turn) -> Event:
+        """Return what says why a call went where it did."""
+        return Event(turn.task.run, ROUTED, turn.key, turn.decision.record())
 
     def _stored(self, call: ModelCall) -> Answer:
         """Return the answer that the ledger keeps."""
@@ -293,13 +296,13 @@ class Router:
         return Answer(body["text"], body["finish"], call.tokens_in, call.tokens_out, call.model, call.attempts)
 
     def _account(self, run: str) -> Account:
-        """Return a run's account; what it had spent before is read from the ledger.
+        """Return a run's account; what is spent is in the ledger.
 
         A run that was never started is refused here, before a call is paid for that nothing could record.
         """
         if run not in self._accounts:
             self._ledger.require(run)
-            self._accounts[run] = Account(self._config.budget, self._ledger.calls(run))
+            self._accounts[run] = Account(self._ledger, self._config.budget, run)
         return self._accounts[run]
 
     def _worst(self, turn: _Turn) -> Amount:
@@ -309,6 +312,11 @@ class Router:
         prices = [self._backend.price(name) for name in (turn.route.name, *turn.route.fallbacks)]
         usd = max(tokens_in * price_in + tokens_out * price_out for price_in, price_out in prices)
         return Amount(1, tokens_in + tokens_out, usd)
+
+    def _longest(self, turn: _Turn) -> float:
+        """Return the most seconds that a call can take, retries and fallbacks included."""
+        models, tries = 1 + len(turn.route.fallbacks), 1 + self._config.retries
+        return models * tries * self._config.timeout_seconds + 60.0
 
     def _reply(self, value: BaseModel, calls: list[ModelCall], *, cached: bool) -> Reply[Any]:
         """Return the reply with what all its calls took."""
@@ -343,8 +351,3 @@ def _key_of(task: Task) -> str:
     """Return a task's own key, whichever model answers."""
     messages = [message.record() for message in task.messages]
     return digest([messages, task.schema.model_json_schema(), task.sampling()])
-
-
-def _amount(call: ModelCall) -> Amount:
-    """Return what a call took."""
-    return Amount(1, call.tokens_in + call.tokens_out, call.cost_usd)

@@ -29,9 +29,10 @@ class Task:
 
     `role` (idea, factor, eval) chooses the tier; `intent` says what is asked, for the record; `schema` is what the
     reply must fit; `prompt` is the digest of the prompt file; `run` is the campaign that pays. A `confidential` task
-    reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there. `refused` counts how
-    often what came of the same piece of work was refused before; members of the schema that are
+    reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there.
+    `refused` counts how often what came of the same piece of work was refused before; members of the schema that are
     `compared` must come out alike in several replies of a small model. `temperature` None leaves the model's own.
+    `tenant` is on whose behalf it is asked: the caps of its name hold over all runs.
     """
 
     role: str
@@ -47,6 +48,7 @@ class Task:
     compared: tuple[str, ...] = ()
     max_tokens: int = 4000
     temperature: float | None = None
+    tenant: str = ""
 
     def sampling(self) -> dict[str, Any]:
         """Return what steers the model's choice of words."""

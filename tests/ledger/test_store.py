@@ -155,11 +155,15 @@ def test_a_workspace_of_before_is_guarded_when_it_is_opened(filed: Ledger) -> No
 def fill(ledger: Ledger) -> None:
     """Put at least one row into every table."""
     from alphaloom.ledger import Boundaries, Look, Opening, Sighting, Standing, WindowKey
+    from alphaloom.ledger.holds import Hold, Wish
     from alphaloom.ledger.library import Pass
 
     window = WindowKey("data", "2020-01-01", "2020-12-31", ("A", "B"))
     for record in (ledger.record_attempt(ATTEMPT), ledger.record_evaluation(SCORED), ledger.record_call(CALL)):
         assert record
+    held = ledger.holds.hold(Wish("one", "c2", "", 1, 0.1), [], 1.0)
+    assert isinstance(held, Hold)
+    ledger.holds.release(held)
     ledger.record_verdict(VERDICT)
     ledger.add_to_library(ROW)
     ledger.record_event("one", "k", "k", 1)

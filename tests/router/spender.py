@@ -1,0 +1,80 @@
+"""A process that asks many things at once of a model that takes its time, and says what came of it.
+
+python spender.py ROOT WORKSPACE ADDRESS RUN FIRST CALLERS BUDGET SECONDS
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, sys.argv[1])
+
+from pydantic import BaseModel
+
+from alphaloom.ledger import Ledger, Run
+from alphaloom.router import BudgetEnded, Message, Router, RouterConfig, Task, load_litellm
+
+PRICE = 1e3
+"""US dollars for a million tokens out: 1,000 tokens cost 1 USD."""
+WORST = 0.3
+
+
+class Said(BaseModel):
+    text: str
+
+
+def slow(seconds: float) -> Any:
+    """Return a model that costs between nothing and its worst, by the prompt."""
+    litellm = load_litellm()
+
+    async def later(_: Any, messages: Any, model_response: Any, **__: Any) -> Any:
+        number = int(messages[-1]["content"].split()[-1])
+        print("sent", number, flush=True)
+        await asyncio.sleep(seconds * (1 + number % 7))
+        model_response.choices[0].message.content, model_response.choices[0].finish_reason = '{"text": "x"}', "stop"
+        out = number * 37 % 301
+        model_response.usage = litellm.Usage(prompt_tokens=0, completion_tokens=out, total_tokens=out)
+        return model_response
+
+    return type("Slow", (litellm.CustomLLM,), {"acompletion": later})()
+
+
+def router(ledger: Ledger, budget: dict[str, Any], seconds: float) -> Router:
+    model = {"model": "slow/x", "place": "local", "input_cost_per_mtok": 0, "output_cost_per_mtok": PRICE}
+    config = RouterConfig.model_validate({"models": {"x": model}, "budget": budget})
+    return Router(config, ledger, providers={"slow": lambda: slow(seconds)})
+
+
+def task(run: str, number: int) -> Task:
+    says = (Message("user", f"{run} {number}"),)
+    return Task(
+        role="idea", intent="new", messages=says, schema=Said, prompt="p", run=run, seed=1,
+        max_tokens=int(WORST * 1e6 / PRICE), tenant="desk",
+    )  # fmt: skip
+
+
+def ledger(workspace: str, address: str = "", *runs: str) -> Ledger:
+    opened = Ledger.open(Path(workspace), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), address=address)
+    for run in runs:
+        opened.start_run(Run(run, {}, 1, "data", "2026"))
+    return opened
+
+
+async def main(workspace: str, address: str, run: str, first: str, callers: str, budget: str, seconds: str) -> None:
+    with ledger(workspace, address, run) as kept:
+        asked = router(kept, json.loads(budget), float(seconds))
+        tasks = [asked.ask(task(run, number)) for number in range(int(first), int(first) + int(callers))]
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        await asked.close()
+    ended = [each for each in outcomes if isinstance(each, BudgetEnded)]
+    other = [repr(each) for each in outcomes if isinstance(each, Exception) and each not in ended]
+    print(json.dumps({"answered": len(outcomes) - len(ended) - len(other), "ended": len(ended), "other": other[:3]}))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[2:]))
