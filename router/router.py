@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
@@ -14,17 +16,21 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel
 
 from ..ledger import Ledger, ModelCall, canonical_json, digest
+from .attesting import Attestations, Verifier
 from .backend import Backend, Providers
 from .budget import Account, Amount
 from .config import RouterConfig
 from .deciding import Decider
 from .decision import Decision
-from .errors import Confidential, ReplyRefused
+from .errors import Confidential, ConfidentialWaits, ModelFailed, ReplyRefused
 from .health import Health, probe
+from .redaction import redacted
 from .replies import Answer, Misfit, complaint, read_reply, response_format
-from .route import Route
+from .route import Route, barred
+from .signed_statements import SignedStatements
 from .spend import Spend, spend_of
 from .task import Message, Reply, Task
+from .waiting import is_bound, waiting
 
 REPAIRS = 2
 ROUTED = "route"
@@ -60,6 +66,10 @@ class Router:
         Makers of providers that run in this process, by the word before the slash in a model's name.
     environment : mapping of str to str, optional
         Where keys are looked up; the process's environment by default.
+    verifier : Verifier, optional
+        What checks the proofs of models with `attestation`; signed statements by default.
+    clock : callable, optional
+        The time, aware, by which proofs end; this machine's by default.
     """
 
     def __init__(
@@ -69,12 +79,21 @@ class Router:
         *,
         providers: Providers | None = None,
         environment: Mapping[str, str] | None = None,
+        verifier: Verifier | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._config = config
         self._ledger = ledger
         self._providers = dict(providers or {})
         self._environment = os.environ if environment is None else environment
         self._decider = Decider(config)
+        self._attestations = Attestations(
+            config.models,
+            verifier or SignedStatements(clock),
+            clock,
+            lambda: secrets.token_hex(32),
+            config.timeout_seconds,
+        )
         self._accounts: dict[str, Account] = {}
         self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -94,6 +113,8 @@ class Router:
             If no configured model can take the task, or its key is missing.
         Confidential
             If the task may not leave this machine and no model here is configured, or it holds a key.
+        ConfidentialWaits
+            If those that may see it are down, or prove nothing.
         BudgetEnded
             If the next call could pass a cap; nothing was sent.
         ModelFailed
@@ -101,7 +122,7 @@ class Router:
         ReplyRefused
             If no reply fits, after two repairs.
         """
-        decision, route = self._decider.route(task)
+        decision, route = await self._routed(task)
         messages = task.messages
         calls: list[ModelCall] = []
         sent = 0
@@ -116,7 +137,7 @@ class Router:
                 misfit = error
             messages = (*messages, Message("assistant", answer.text or "(nothing)"), Message("user", complaint(misfit)))
         raise ReplyRefused(
-            f"{calls[-1].model} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{misfit}",
+            f"{calls[-1].model} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{redacted(str(misfit))}",
             field=f"{task.role}/{task.intent}",
             hint=f"The replies are kept under {', '.join(call.key[:12] for call in calls)}.",
         )
@@ -140,6 +161,47 @@ class Router:
         """Close the connections to the models."""
         if "_backend" in self.__dict__:
             await self._backend.close()
+
+    async def _routed(self, task: Task) -> tuple[Decision, Route]:
+        """Return the decision on a task, once those that may see it have proved what they run."""
+        attested = await self._attested(task)
+        try:
+            return self._decider.route(task, attested=attested)
+        except Confidential:
+            if any(each.attestation for each in self._config.models.values()):
+                raise await self._waits(task) from None
+            raise
+
+    async def _attested(self, task: Task) -> frozenset[str]:
+        """Return the models that prove what they run, where that makes a difference."""
+        return await self._attestations.hold() if is_bound(task) else frozenset()
+
+    async def _waits(self, task: Task, said: str = "") -> ConfidentialWaits:
+        seen = (self._providers.keys(), self._environment, redacted)
+        return await waiting(task, self._config.models, self._attestations, seen, said)
+
+    async def _sent(self, turn: _Turn) -> Answer:
+        """Send a call to the models of its route that may still see it: a proof may have ended since it was routed."""
+        task, held = turn.task, await self._attested(turn.task)
+        models = [turn.route.name, *turn.route.fallbacks]
+        open_to = [
+            name
+            for name in models
+            if not barred(self._config.models[name], task.sensitivity, task.jurisdiction, name in held)
+        ]
+        if open_to[:1] != models[:1]:
+            raise await self._waits(task)
+        for name in held:
+            if proof := self._attestations.proof(name):
+                self._backend.pin(name, proof.channel, proof.certificate)
+        try:
+            messages = [message.record() for message in turn.messages]
+            route = Route(turn.route.name, tuple(open_to[1:]))
+            return await self._backend.send(task, messages, route, response_format(task.schema))
+        except ModelFailed as error:
+            if is_bound(task) and type(error) is ModelFailed:
+                raise await self._waits(task, error.message) from None
+            raise
 
     def _turn(self, task: Task, decided: tuple[Decision, Route], messages: tuple[Message, ...]) -> _Turn:
         """Return one call with its request in the one spelling that is hashed."""
@@ -187,8 +249,7 @@ class Router:
                 "a message holds the key of a model; it was not sent", field=f"{task.role}/{task.intent}"
             )
         async with self._account(task.run).reserve(self._worst(turn)):
-            messages = [message.record() for message in turn.messages]
-            answer = await self._backend.send(task, messages, turn.route, response_format(task.schema))
+            answer = await self._sent(turn)
             call = self._record(turn, answer)
             self._enter(call, turn)
         return call, answer
