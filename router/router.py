@@ -182,8 +182,9 @@ class Router:
 
     async def _sent(self, turn: _Turn) -> Answer:
         """Send a call to the models of its route that may still see it: a proof may have ended since it was routed."""
-        task, held = turn.task, await self._attested(turn.task)
-        models = [turn.route.name, *turn.route.fallbacks]
+        task, models = turn.task, [turn.route.name, *turn.route.fallbacks]
+        proving = is_bound(task) or any(self._config.models[name].attestation for name in models)
+        held = await self._attestations.hold() if proving else frozenset()
         open_to = [
             name
             for name in models

@@ -39,9 +39,7 @@ async def waiting(
         if reason := attestations.why(name) or barred(settings, task.sensitivity, task.jurisdiction, name in held):
             return reason
         health = await probe(name, settings, providers, environment)
-        if health.answers is False:
-            return health.detail
-        return said or "it answers now: ask again"
+        return health.detail if health.answers is False else said or "it answers now: ask again"
 
     reasons = await asyncio.gather(*(why(name, each) for name, each in models.items()))
     told = [

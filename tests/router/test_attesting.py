@@ -202,6 +202,12 @@ def test_a_confidential_task_is_answered_by_an_attested_endpoint_over_tls(
     assert event.body["signals"]["attested"] == ["far"]
 
 
+def test_its_certificate_is_known_for_other_tasks_too(
+    ledger: Ledger, task: Make, served: Served, told: dict[str, Any]
+) -> None:
+    assert asked(ledger, task("anything"), {"far": settings(told)}).model == "far"
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
