@@ -39,6 +39,8 @@ async def answer(desk: Desk, question: Question) -> Json:
         prompt=prompt.digest,
         run=desk.run,
         seed=desk.seed_for(question.key),
+        sensitivity=desk.config.sensitivity,
+        jurisdiction=desk.config.jurisdiction,
     )
     try:
         reply = await tried(desk, f"{question.role}/{question.key}", lambda: desk.asker.ask(task))
