@@ -43,7 +43,8 @@ from .market.labels import ALL, marked
 from .mcp_servers import own_sessions
 from .risk import Policy
 from .risk.trade import summary, trade
-from .router import Router
+from .router import Confidential, Router
+from .router.route import barred
 from .sandbox.seed import drawn_seed
 
 WORKSPACE = Path(".alphaloom")
@@ -173,14 +174,28 @@ class Campaign:
                 return result
 
     def _told(self, panel: Panel) -> Panel:
-        """Return the panel as agents may be told of it: marked fields go to no model that is elsewhere."""
-        models = self.settings.models.models
-        away = sorted(name for name, model in models.items() if model.place != "local")
-        found = marked(panel, self.settings.market.labels) if away else frozenset()
+        """Return the panel as agents may be told of it: marked fields go to no model that may not see them.
+
+        What agents ask goes only where its label lets it (`route.barred`), so the models that it reaches bear that label.
+        """
+        models, agents = self.settings.models.models, self.settings.agents
+        bound = agents.sensitivity, agents.jurisdiction
+        asked = {name: model for name, model in models.items() if not barred(model, *bound, bool(model.attestation))}
+        if not asked:
+            raise Confidential(
+                "no model of this campaign may be told what its agents ask", field="models.models",
+                got=[f"{name} ({model.place})" for name, model in models.items()], allowed="a model with place: local, "
+                "or place: attested with an attestation", hint="Add one, or change agents.sensitivity or agents.jurisdiction.",
+            )  # fmt: skip
+        away = sorted(name for name, model in asked.items() if model.place != "local")
+        borne = ["confidential"] if agents.sensitivity == "confidential" else []
+        borne += [f"jurisdiction:{agents.jurisdiction}"] if agents.jurisdiction else []
+        found = marked(panel, self.settings.market.labels, borne) if away else frozenset()
         if ALL in found:
             raise AlphaloomError(
                 "This data is marked, and a model that is not local would be told of it.", field="market.labels",
-                got=away, allowed="models with place: local", hint="Leave the others out of models.models.",
+                got=away, allowed="models with place: local",
+                hint="Leave the others out of models.models, or let agents.sensitivity be confidential.",
             )  # fmt: skip
         return without(panel, found)
 
@@ -205,7 +220,7 @@ class Campaign:
         unheard = self.settings.models.unheard(self.settings.steer)
         for said in unheard:
             attention.show(Progress("searching", message=said))
-        router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher})
+        router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher}, clock=self.clock)
         with evaluator.ledger.explained(evaluator.run), quietly_interrupted():
             state = asyncio.run(self._research(evaluator, own, router, attention))
         if state["waiting"] or not state["finished"]:

@@ -44,6 +44,8 @@ async def answer(desk: Desk, question: Question) -> Json:
         run=desk.run,
         seed=desk.seed_for(question.key),
         refused=question.refused,
+        sensitivity=desk.config.sensitivity,
+        jurisdiction=desk.config.jurisdiction,
     )
     try:
         reply = await tried(desk, f"{question.role}/{question.key}", lambda: desk.asker.ask(task))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..router.task import Sensitivity
+
 
 class AgentsConfig(BaseModel):
     """How widely and how long the agents search; the evaluation server's budget ends a campaign earlier.
@@ -79,6 +81,14 @@ class AgentsConfig(BaseModel):
         default=True,
         description="change formulas as their weaknesses ask for; false only to see what that is worth",
     )
+    sensitivity: Sensitivity = Field(
+        default="public",
+        description="of all that agents ask: public, internal or confidential, which reaches models of place local, and attested ones",
+    )
+    jurisdiction: str = Field(
+        default="", max_length=40,
+        description="which all that agents ask may not leave, such as CH; models of place local and attested ones stand in any",
+    )  # fmt: skip
     max_likeness: float = Field(
         default=0.8, gt=0, le=1,
         description="share of words from which two hypotheses of one direction, horizon and fields are one; 1: the same words",

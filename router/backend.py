@@ -7,15 +7,18 @@ import itertools
 import logging
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from .config import ModelSettings, RouterConfig
 from .errors import AccessRefused, ModelFailed, NoModel, RequestRefused
+from .redaction import Redactor, guard
 from .replies import Answer
-from .route import Route, secret
+from .route import Route, secret, wants_key
 from .task import Task
 
 Providers = Mapping[str, Callable[[], Any]]
@@ -57,6 +60,10 @@ class Backend:
         self._litellm = load_litellm()
         self._aliases = {name: self._register(make()) for name, make in providers.items()}
         self._keys = {name: self._key(each) for name, each in config.models.items()}
+        self.redact = Redactor(filter(None, self._keys.values()))
+        guard(filter(None, self._keys.values()))
+        self._pinned: dict[str, str] = {}
+        self._pins: tempfile.TemporaryDirectory[str] | None = None
         self._router = self._litellm.Router(
             model_list=[self._deployment(name, each) for name, each in config.models.items()],
             num_retries=config.retries,
@@ -88,8 +95,22 @@ class Backend:
         parameters = {"model": f"{self._aliases.get(provider, provider)}{slash}{rest}", "api_base": settings.api_base}
         # A server without a key still wants the field; without one LiteLLM would look for a key of its own.
         parameters["api_key"] = self._keys[name] or ("none" if settings.api_base else None)
+        parameters["ssl_verify"] = self._pinned.get(name)
         given = {key: value for key, value in parameters.items() if value is not None}
         return {"model_name": name, "litellm_params": given, "model_info": {"id": name}}
+
+    def pin(self, name: str, channel: str, certificate: str) -> None:
+        """Let connections to a model show one certificate (PEM) only, the one whose key its proof names."""
+        if not certificate:
+            return
+        if self._pins is None:
+            self._pins = tempfile.TemporaryDirectory(prefix="alphaloom-")
+        path = Path(self._pins.name, f"{channel}.pem")  # LiteLLM keeps a connection pool for each path
+        if self._pinned.get(name) != str(path):
+            path.write_text(certificate)
+            self._pinned[name] = str(path)
+            deployment = self._litellm.types.router.Deployment(**self._deployment(name, self._config.models[name]))
+            self._router.upsert_deployment(deployment)
 
     async def send(self, task: Task, messages: Sequence[dict[str, str]], route: Route, shape: dict[str, Any]) -> Answer:
         """Ask, with retries and fallback.
@@ -101,8 +122,9 @@ class Backend:
         ModelFailed
             If no model of the route replies; of its own kind where asking again is of no use.
         """
-        secret(self._config.models[route.name], self._environment)
-        ready = [name for name in route.fallbacks if self._keys[name] or not self._config.models[name].api_key_env]
+        if self._keys[route.name] is None:
+            secret(self._config.models[route.name], self._environment)
+        ready = [name for name in route.fallbacks if self._keys[name] or not wants_key(self._config.models[name])]
         try:
             response = await self._router.acompletion(
                 model=route.name,
@@ -111,8 +133,8 @@ class Backend:
                 fallbacks=[{route.name: ready}] if ready else [],
                 **task.sampling(),
             )
-        except Exception as error:
-            raise self._failed(route, ready, error) from error
+        except Exception as error:  # noqa: BLE001 - providers raise what they like
+            raise self._failed(route, ready, error) from None  # its own text may hold keys
         return _answer(response, route.name)
 
     def _failed(self, route: Route, ready: list[str], error: Exception) -> ModelFailed:
@@ -124,12 +146,6 @@ class Backend:
             field=f"models.{route.name}",
             hint=_HINTS[kind],
         )
-
-    def redact(self, text: str) -> str:
-        """Return a text without the keys."""
-        for key in filter(None, self._keys.values()):
-            text = text.replace(key, "***")
-        return text
 
     def holds_key(self, texts: Sequence[str]) -> bool:
         """Return whether any of the texts holds a key."""
@@ -166,6 +182,8 @@ class Backend:
             each for each in self._litellm.custom_provider_map if each["provider"] not in own
         ]
         await self._litellm.close_litellm_async_clients()
+        if self._pins is not None:
+            self._pins.cleanup()
 
 
 _HINTS: Mapping[type[ModelFailed], str] = {

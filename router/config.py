@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -18,6 +19,31 @@ class _Settings(BaseModel):
     """Frozen, and strict about keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Digest: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""Of 32 bytes, in hexadecimal."""
+PINNABLE = "hosted_vllm"
+"""The provider whose connections can be held to one certificate."""
+
+
+class AttestationSettings(_Settings):
+    """What a machine elsewhere must prove, and who must have signed it, before it is told anything confidential."""
+
+    signer: tuple[Digest, ...] = Field(min_length=1, description="Ed25519 public keys, any of which may sign")
+    measurements: tuple[Digest, ...] = Field(
+        min_length=1, description="sha256 of the launches that are trusted: model, flags and image"
+    )
+    path: str = Field(
+        default="/attestation", pattern=r"^/[A-Za-z0-9._~/-]*$", description="of the statement, at api_base's host"
+    )
+    most_seconds: float = Field(default=3600.0, ge=1, le=86_400, description="longest time for which one proof stands")
+
+    @field_validator("signer", "measurements", mode="before")
+    @classmethod
+    def _one_or_many(cls, given: Any) -> Any:
+        """Take one where a list is meant."""
+        return (given,) if isinstance(given, str) else given
 
 
 class ModelSettings(_Settings):
@@ -49,6 +75,15 @@ class ModelSettings(_Settings):
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
         description="NAME of the environment variable that holds the key",
     )
+    api_key_keyring: str | None = Field(
+        default=None,
+        pattern=r"^[^/\s][^/]*/\S.*$",
+        max_length=200,
+        description="service/name under which the system's keyring holds the key; needs alphaloom[keyring]",
+    )
+    attestation: AttestationSettings | None = Field(
+        default=None, description="what a model with place: attested proves; without it it is as any that is elsewhere"
+    )
 
     @field_validator("api_base")
     @classmethod
@@ -69,6 +104,34 @@ class ModelSettings(_Settings):
         if (self.input_cost_per_mtok is None) != (self.output_cost_per_mtok is None):
             raise ValueError("set both input_cost_per_mtok and output_cost_per_mtok, or neither")
         return self
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        """Refuse two places for one key."""
+        if self.api_key_env and self.api_key_keyring:
+            raise ValueError("set api_key_env or api_key_keyring, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_held_to_its_proof(self) -> Self:
+        """Refuse an attestation that says nothing of the connection on which the model is asked."""
+        if self.attestation is None:
+            return self
+        if self.place != "attested" or self.api_base is None:
+            raise ValueError("attestation is for a model with place: attested and an api_base")
+        parts = urlsplit(self.api_base)
+        if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
+            raise ValueError("an attested model is asked over https, or over http on this machine (a tunnel's end)")
+        if parts.scheme == "https" and self.model.partition("/")[0] != PINNABLE:
+            raise ValueError(f"only {PINNABLE}/ models can be held to a certificate: write model: {PINNABLE}/NAME")
+        return self
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class TenantBudget(_Settings):

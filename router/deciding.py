@@ -50,6 +50,8 @@ class Asked:
         Seconds within which the reply is wanted.
     failures : mapping of str to float
         Of each tier, the share of its recent replies to this intent that were of no use.
+    attested : frozenset of str
+        The models elsewhere that prove, now, what they run.
     """
 
     prompt: str
@@ -62,6 +64,7 @@ class Asked:
     jurisdiction: str = ""
     latency_s: float | None = None
     failures: Mapping[str, float] = field(default_factory=dict)
+    attested: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class Decider:
             "role": asked.role, "declared_intent": asked.intent, "intents": {name: round(share, 4) for name, share in told},
             "hard": round(reading.hard, 4), "tokens": sized.sent, "reply_tokens": sized.reply,
             "schema_depth": asked.schema_depth, "sensitivity": asked.sensitivity, "jurisdiction": asked.jurisdiction,
-            "latency_s": asked.latency_s, "failures": dict(asked.failures), "classifier": self.classifier.name,
+            "attested": sorted(asked.attested), "latency_s": asked.latency_s, "failures": dict(asked.failures), "classifier": self.classifier.name,
         }  # fmt: skip
         others = [self._alternative(name, sized, NEXT) for name in order[1:]]
         others += [self._alternative(name, sized, why) for name, why in closed.items()]
@@ -126,7 +129,9 @@ class Decider:
         cost = None if model is None else self._cost(model, sized)
         return Decision(intent, difficulty, tier, model, signals, cost, tuple(others), reason)
 
-    def route(self, task: Task, failures: Mapping[str, float] | None = None) -> tuple[Decision, Route]:
+    def route(
+        self, task: Task, failures: Mapping[str, float] | None = None, attested: frozenset[str] = frozenset()
+    ) -> tuple[Decision, Route]:
         """Return the decision on a task, and the models in the order in which they are asked.
 
         First the models of its tier, then those above, never one below, unless there is no other: a house with one model
@@ -139,14 +144,14 @@ class Decider:
         NoModel
             If no configured model can hold it.
         """
-        permitted(task, self.config.models)
+        permitted(task, self.config.models, attested)
         sent = sum(len(message.content.encode(errors="replace")) for message in task.messages)
         decision = self.decide(
             Asked(
                 prompt=task.messages[-1].content, role=task.role, intent=task.intent,
                 context_tokens=int(sent / BYTES_OF_A_TOKEN) + 1, reply_tokens=task.max_tokens,
                 schema_depth=depth(task.schema.model_json_schema()), sensitivity=task.sensitivity,
-                jurisdiction=task.jurisdiction, failures=failures or {},
+                jurisdiction=task.jurisdiction, failures=failures or {}, attested=attested,
             )
         )  # fmt: skip
         if decision.model is None:
@@ -218,7 +223,8 @@ class Decider:
         """Return the models that may be asked, in order, and why the others may not."""
         closed = {}
         for name, settings in self.config.models.items():
-            if why := barred(settings, asked.sensitivity, asked.jurisdiction) or _too_small(settings, sized):
+            shut = barred(settings, asked.sensitivity, asked.jurisdiction, name in asked.attested)
+            if why := shut or _too_small(settings, sized):
                 closed[name] = why
         opened = {name: each for name, each in self.config.models.items() if name not in closed}
         same = [name for name, each in opened.items() if each.tier == tier]

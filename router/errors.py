@@ -4,6 +4,7 @@ RouterError                    the base of this room
 ├── NoModel                    no configured model can take this task: none for the role, or its key is missing
 │   └── Confidential           the task may not leave this machine, or holds a secret
 ├── ModelFailed                the models were asked and gave no reply, after retries and fallback
+│   ├── ConfidentialWaits      those that may see a confidential text are down, or do not prove what they run
 │   ├── RequestRefused         they will not take this request, however often it is sent
 │   └── AccessRefused          they will not take any: the key or the model's name is wrong, or nothing is left to pay with
 ├── BadClassifier              what reads prompts cannot be read itself, or is of another version
@@ -56,6 +57,12 @@ class ModelFailed(RouterError):
 
     code = "model_failed"
     exit_code = 3
+
+
+class ConfidentialWaits(ModelFailed):
+    """The models that may see the text are down, or do not prove what they run; it went nowhere else."""
+
+    code = "confidential_waits"
 
 
 class RequestRefused(ModelFailed):

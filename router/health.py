@@ -46,8 +46,11 @@ async def _look(
     except NoModel as error:
         return False, error.message
     if settings.api_base is None:
-        held = f"{settings.api_key_env} is set" if key else "no api_key_env: the provider looks for a key of its own"
+        kept = settings.api_key_env or f"{settings.api_key_keyring} of the keyring"
+        held = f"{kept} is set" if key else "no api_key_env: the provider looks for a key of its own"
         return None, f"not asked: that would be a paid call; {held}"
+    if settings.attestation is not None and settings.api_base.startswith("https:"):
+        return None, "not asked: its certificate is believed only with its proof, which a run asks for"
     return await asyncio.to_thread(_get, settings.api_base.rstrip("/") + "/models", key)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
@@ -14,18 +16,22 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel
 
 from ..ledger import Event, Ledger, ModelCall, canonical_json, digest
+from .attesting import Attestations, Verifier
 from .backend import Backend, Providers
 from .budget import Account, Amount
 from .config import RouterConfig
 from .deciding import Decider
 from .decision import Decision
-from .errors import Confidential, ReplyRefused
-from .experience import Experience
+from .errors import Confidential, ConfidentialWaits, ModelFailed, ReplyRefused
 from .health import Health, probe
+from .redaction import redacted
 from .replies import Answer, Misfit, complaint, read_reply, response_format
-from .route import Route
+from .route import Route, barred
+from .signed_statements import SignedStatements
 from .spend import Spend, spend_of
 from .task import Message, Reply, Task
+from .waiting import is_bound, waiting
+from .ways import Ways
 
 REPAIRS = 2
 SEED_STEP = 1_000_003
@@ -63,6 +69,10 @@ class Router:
         Makers of providers that run in this process, by the word before the slash in a model's name.
     environment : mapping of str to str, optional
         Where keys are looked up; the process's environment by default.
+    verifier : Verifier, optional
+        What checks the proofs of models with `attestation`; signed statements by default.
+    clock : callable, optional
+        The time, aware, by which proofs end; this machine's by default.
     """
 
     def __init__(
@@ -72,13 +82,22 @@ class Router:
         *,
         providers: Providers | None = None,
         environment: Mapping[str, str] | None = None,
+        verifier: Verifier | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._config = config
         self._ledger = ledger
         self._providers = dict(providers or {})
         self._environment = os.environ if environment is None else environment
         self._decider = Decider(config)
-        self._learned: dict[str, Experience] = {}
+        self._ways = Ways(config, self._decider, ledger)
+        self._attestations = Attestations(
+            config.models,
+            verifier or SignedStatements(clock),
+            clock,
+            lambda: secrets.token_hex(32),
+            config.timeout_seconds,
+        )
         self._accounts: dict[str, Account] = {}
         self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -98,6 +117,8 @@ class Router:
             If no configured model can take the task, or its key is missing.
         Confidential
             If the task may not leave this machine and no model here is configured, or it holds a key.
+        ConfidentialWaits
+            If those that may see it are down, or prove nothing.
         BudgetEnded
             If the next call could pass a cap; nothing was sent.
         ModelFailed
@@ -105,7 +126,7 @@ class Router:
         ReplyRefused
             If no reply fits, after two repairs.
         """
-        decided, goes_up = self._decided(task)
+        decided, goes_up = self._ways.begin(task, await self._routed(task))
         messages = task.messages
         calls: list[ModelCall] = []
         sent = 0
@@ -121,18 +142,18 @@ class Router:
             else:
                 why = await self._doubts(turn, value, calls) if goes_up else ""
                 raised = self._decider.above(*decided, why) if why else None
-                self._noted(turn, call, valid=raised is None)
+                self._ways.note(task, turn.decision, call, valid=raised is None)
                 if raised is None:
                     return self._reply(value, calls, cached=not sent)
                 decided, goes_up, misfit = raised, False, Misfit(why)
                 continue
-            self._noted(turn, call, valid=False)
+            self._ways.note(task, turn.decision, call, valid=False)
             if goes_up and tries + 1 == self._config.routing.local_tries:
                 why = f"{tries + 1} replies of the local tier did not fit; the last: {misfit}"
                 decided = self._decider.above(*decided, why) or decided
             messages = (*messages, Message("assistant", answer.text or "(nothing)"), Message("user", complaint(misfit)))
         raise ReplyRefused(
-            f"{calls[-1].model} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{misfit}",
+            f"{calls[-1].model} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{redacted(str(misfit))}",
             field=f"{task.role}/{task.intent}",
             hint=f"The replies are kept under {', '.join(call.key[:12] for call in calls)}.",
         )
@@ -179,32 +200,47 @@ class Router:
             return ""
         return f"{len(found)} replies of the local tier agree on {', '.join(task.compared)} in {agree:.0%} only"
 
-    def _decided(self, task: Task) -> tuple[tuple[Decision, Route], bool]:
-        """Return which model is asked first, and whether one above is asked where its replies do not fit."""
-        routing = self._config.routing
-        decision, route = self._decider.route(task)
-        if task.refused >= routing.most_refused and routing.policy != "direct":
-            why = f"what came of it was refused {task.refused} times"
-            return self._decider.above(decision, route, why) or (decision, route), False
-        if routing.policy != "learned" or self._config.roles.get(task.role, "auto") != "auto":
-            return (decision, route), routing.policy == "cascade"
-        way = self._experience(task).way(_key_of(task), decision)
-        if way == "frontier":
-            why = "by what became of earlier calls a frontier model gives the cheapest valid reply"
-            return self._decider.above(decision, route, why) or (decision, route), False
-        return self._decider.below(decision, route, way) or (decision, route), way == "cascade"
+    async def _routed(self, task: Task) -> tuple[Decision, Route]:
+        """Return the decision on a task, once those that may see it have proved what they run."""
+        attested = await self._attested(task)
+        try:
+            return self._decider.route(task, attested=attested)
+        except Confidential:
+            if any(each.attestation for each in self._config.models.values()):
+                raise await self._waits(task) from None
+            raise
 
-    def _noted(self, turn: _Turn, call: ModelCall, *, valid: bool) -> None:
-        """Keep what became of a call, where somebody learns from it."""
-        if self._config.routing.policy == "learned":
-            self._experience(turn.task).note(call.key, turn.decision, valid=valid, usd=call.cost_usd)
+    async def _attested(self, task: Task) -> frozenset[str]:
+        """Return the models that prove what they run, where that makes a difference."""
+        return await self._attestations.hold() if is_bound(task) else frozenset()
 
-    def _experience(self, task: Task) -> Experience:
-        """Return what a run has learned; what it had learned before is read from the ledger."""
-        if task.run not in self._learned:
-            seed = self._ledger.run(task.run).seed
-            self._learned[task.run] = Experience(self._ledger, task.run, seed, self._config.routing.learning)
-        return self._learned[task.run]
+    async def _waits(self, task: Task, said: str = "") -> ConfidentialWaits:
+        seen = (self._providers.keys(), self._environment, redacted)
+        return await waiting(task, self._config.models, self._attestations, seen, said)
+
+    async def _sent(self, turn: _Turn) -> Answer:
+        """Send a call to the models of its route that may still see it: a proof may have ended since it was routed."""
+        task, models = turn.task, [turn.route.name, *turn.route.fallbacks]
+        proving = is_bound(task) or any(self._config.models[name].attestation for name in models)
+        held = await self._attestations.hold() if proving else frozenset()
+        open_to = [
+            name
+            for name in models
+            if not barred(self._config.models[name], task.sensitivity, task.jurisdiction, name in held)
+        ]
+        if open_to[:1] != models[:1]:
+            raise await self._waits(task)
+        for name in held:
+            if proof := self._attestations.proof(name):
+                self._backend.pin(name, proof.channel, proof.certificate)
+        try:
+            messages = [message.record() for message in turn.messages]
+            route = Route(turn.route.name, tuple(open_to[1:]))
+            return await self._backend.send(task, messages, route, response_format(task.schema))
+        except ModelFailed as error:
+            if is_bound(task) and type(error) is ModelFailed:
+                raise await self._waits(task, error.message) from None
+            raise
 
     def _turn(self, task: Task, decided: tuple[Decision, Route], messages: tuple[Message, ...]) -> _Turn:
         """Return one call with its request in the one spelling that is hashed."""
@@ -258,8 +294,7 @@ class Router:
         async with account.reserve(turn.key, self._worst(turn), self._longest(turn), task.tenant) as hold:
             if hold is None:
                 return None
-            messages = [message.record() for message in turn.messages]
-            answer = await self._backend.send(task, messages, turn.route, response_format(task.schema))
+            answer = await self._sent(turn)
             call = self._record(turn, answer)
             account.settle(hold, call, self._note(turn))
         return call, answer
@@ -345,9 +380,3 @@ def _compared(value: BaseModel, members: tuple[str, ...]) -> str:
     """Return the members of a reply that are compared, spelled one way."""
     told = value.model_dump(mode="json")
     return canonical_json({name: told.get(name) for name in members})
-
-
-def _key_of(task: Task) -> str:
-    """Return a task's own key, whichever model answers."""
-    messages = [message.record() for message in task.messages]
-    return digest([messages, task.schema.model_json_schema(), task.sampling()])

@@ -78,18 +78,29 @@ def test_declared_intents_and_roles_of_ones_own_are_taken_at_their_word() -> Non
     assert decider().decide(Asked(prompt=EASY, role="nobody heard of it")).intent == "data_lookup"
 
 
+PROVEN = frozenset({"sealed"})
+
+
 def test_confidential_text_is_told_with_models_that_may_see_it_only() -> None:
-    hard = decider().decide(Asked(prompt=HARD, sensitivity="confidential"))
+    hard = decider().decide(Asked(prompt=HARD, sensitivity="confidential", attested=PROVEN))
     assert hard.model == "sealed"
     closed = {each.model: each.reason for each in hard.alternatives if each.reason != NEXT}
     assert "does not leave" in closed["large"]
     assert "does not leave" in closed["quick"]
-    swiss = decider().decide(Asked(prompt=EASY, jurisdiction="EU"))
+    swiss = decider().decide(Asked(prompt=EASY, jurisdiction="EU", attested=PROVEN))
     assert [swiss.model, *(each.model for each in swiss.alternatives if each.reason == NEXT)] == [
         "small",
         "quick",
         "sealed",
     ]
+
+
+def test_an_attested_model_without_its_proof_is_as_any_that_is_elsewhere() -> None:
+    bare = decider().decide(Asked(prompt=HARD, sensitivity="confidential"))
+    assert bare.model == "small"
+    assert "only while its proof holds" in {each.model: each.reason for each in bare.alternatives}["sealed"]
+    assert (bare.signals["attested"], decider().decide(Asked(prompt=HARD)).model) == ([], "large")
+    assert decider().decide(Asked(prompt=HARD, sensitivity="confidential")) == bare
 
 
 def test_a_call_that_does_not_fit_or_is_in_haste_goes_to_another_of_its_tier() -> None:
@@ -100,22 +111,25 @@ def test_a_call_that_does_not_fit_or_is_in_haste_goes_to_another_of_its_tier() -
 
 @given(
     st.text(max_size=400), st.sampled_from([None, *ROLES, "x"]), st.sampled_from(["public", "internal", "confidential"]),
-    st.sampled_from(["", "EU", "CH"]), st.integers(1, 5_000),
+    st.sampled_from(["", "EU", "CH"]), st.integers(1, 5_000), st.sampled_from([PROVEN, frozenset()]),
 )  # fmt: skip
 def test_no_decision_breaks_a_rule(
-    prompt: str, role: str | None, sensitivity: Any, jurisdiction: str, tokens: int
+    prompt: str, role: str | None, sensitivity: Any, jurisdiction: str, tokens: int, proven: frozenset[str]
 ) -> None:
-    asked = Asked(prompt=prompt, role=role, sensitivity=sensitivity, jurisdiction=jurisdiction, context_tokens=tokens)
+    asked = Asked(
+        prompt=prompt, role=role, sensitivity=sensitivity, jurisdiction=jurisdiction, context_tokens=tokens, attested=proven
+    )  # fmt: skip
     told = decider().decide(asked)
     assert told == decider().decide(asked)
     json.dumps(told.record(), allow_nan=False)
-    assert {told.model, *(each.model for each in told.alternatives)} == {*MODELS}
+    assert {told.model, *(each.model for each in told.alternatives)} - {None} == {*MODELS}
     for name in [told.model, *(each.model for each in told.alternatives if each.reason == NEXT)]:
-        assert name is not None
+        if name is None:
+            continue
         model = MODELS[name]
-        safe = model.get("place") in ("local", "attested")
+        safe = model.get("place") == "local" or name in proven
         assert safe or sensitivity != "confidential"
         assert safe or not jurisdiction or model.get("region") == jurisdiction
-        assert told.tier != "frontier" or model.get("tier") == "frontier"
+        assert told.tier != "frontier" or model.get("tier") == "frontier" or "no frontier model" in told.reason
     assert told.intent in INTENTS
     assert told.tier == "frontier" or told.signals["hard"] < decider().config.routing.most_hard

@@ -1,0 +1,201 @@
+"""What may not stand in a log or an error text: keys, and positions (which names, how much of them).
+
+Nothing here touches what is sent to a model: a text that a model may not see is not sent to it at all (`route.barred`), and
+one that it may see reaches it as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import traceback
+from collections.abc import Callable, Iterable
+from urllib.parse import quote
+
+__all__ = ["GUARDED", "KEY", "POSITION", "Redactor", "guard", "redacted"]
+
+KEY, POSITION = "***", "[position]"
+GUARDED = ("alphaloom.router", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore", "aiohttp")
+"""Loggers through which this room, and what it sends by, could repeat a text; those below them are guarded too."""
+SHORT = 4
+"""Characters below which a key is taken away only where it stands alone: as a part of words it would take them apart."""
+
+_KEYS = re.compile(
+    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]{0,8000}-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\bsk-[A-Za-z0-9_-]{16,}"
+    r"|\bAIza[0-9A-Za-z_-]{30,}"
+    r"|\bhf_[A-Za-z0-9]{20,}"
+    r"|\bgh[pousr]_[A-Za-z0-9]{30,}"
+    r"|\bgithub_pat_[A-Za-z0-9_]{30,}"
+    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"
+)
+_NAMED = re.compile(
+    r"(?i)(\b(?:bearer|basic)\s+|(?:\b|_)(?:api[-_ ]?key|x-api-key|password|passwd|secret|token)[\"'\\]{0,4}\s?[:=]\s?[\"'\\]{0,4})"
+    r"[A-Za-z0-9._~+/=-]{6,}"
+)
+_ADDRESSED = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://)[^\s/:@]{0,100}:[^\s/@]{1,100}@(?=[A-Za-z0-9\[])")
+
+_NAME = r"(?:[A-Z]{1,6}|\d{4,6}(?=\.[A-Z]))(?:[./-][A-Z]{1,3})?(?: [A-Z]{2} Equity)?"
+_AMOUNT = r"[-+\u2212]?[$€£]?\d(?:[\d,._'\u00a0]{0,30}\d)?"
+_MUCH = r"(?:\s?(?:[kKmM]|mm|bn)\b)?"
+_UNIT = r"(?:\s?%|\s?(?i:shs?|shares?|units?|contracts?|lots?|bps?|pct|usd|eur|gbp|chf|jpy|notional|nominal)\b)"
+_SIDE = (
+    r"(?i:long|short|buys?|bought|buying|sells?|sold|selling|holds?|held|holding|own|owns|cover(?:ed|s)?|"
+    r"position(?: (?:in|of))?|target|weight|notional|quantity|qty|exposure(?: to)?|order(?: (?:for|of))?|trim(?:med)?|add(?:ed)?)"
+)
+_BEFORE, _AFTER = r"(?<![\w.$/-])", r"(?![\w])"
+_SAID = tuple(
+    re.compile(_BEFORE + pattern + _AFTER)
+    for pattern in (
+        rf"{_SIDE}:?\s{_AMOUNT}{_MUCH}{_UNIT}?(?:\s(?i:of|in))?\s{_NAME}",
+        rf"{_SIDE}:?\s{_NAME}(?:\s?[:=@]\s?|\s(?:(?i:at|to|of)\s)?){_AMOUNT}{_MUCH}{_UNIT}?",
+        rf"{_NAME}(?:\s?[:=,]\s?|\s){_SIDE}(?:\s?[:=]\s?|\s){_AMOUNT}{_MUCH}{_UNIT}?",
+        rf"{_NAME}(?:\s?[:=,]\s?|\s){_AMOUNT}{_MUCH}{_UNIT}",
+        rf"{_AMOUNT}{_MUCH}{_UNIT}(?:\s(?i:of|in))?\s{_NAME}",
+    )
+)
+"""Positions as people write them: a side, a name and an amount, or a name and an amount with its unit."""
+
+_QUOTE = r"[\"'\\]{0,4}"
+_MEMBER = r"(?<![A-Za-z0-9])({quote}\b(?:{names}){quote}\s?[:=]\s?)"
+_WHO = "symbols?|tickers?|assets?|instruments?|isins?|cusips?|sedols?|securit(?:y|ies)|ric|figi"
+_HOW_MUCH = (
+    "quantit(?:y|ies)|qty|shares|units|contracts|lots|size|target(?:_(?:bp|bps|weight|shares|position))?|targets|weights?"
+    "|notional(?:_usd)?|positions?|holdings?|exposures?|held(?:_bp)?|(?:lo|hi)_bp|amount|market_value|side"
+)
+_VALUE = r"(?:\\?\"(?:[^\"\\]|\\(?!\")){0,200}\\?\"|'[^'\\]{0,200}'|[-+]?[\w.:%-]{1,60}(?:,\d{3}[\w.%]{0,20}){0,6})"
+_NAMES = re.compile("(?i)" + _MEMBER.format(quote=_QUOTE, names=_WHO) + _VALUE)
+_AMOUNTS = re.compile("(?i)" + _MEMBER.format(quote=_QUOTE, names=_HOW_MUCH) + _VALUE)
+_BOOKS = re.compile(
+    "(?i)" + _MEMBER.format(quote=_QUOTE, names=f"{_WHO}|{_HOW_MUCH}|orders|book|portfolio|trades|fills") + r"(?=[\[{])"
+)
+_HAS_NAME = re.compile(rf"(?i)(?<![A-Za-z0-9]){_QUOTE}\b(?:{_WHO}){_QUOTE}\s?[:=]\s?[\"'\\\[\w]")
+_OPENING, _CLOSING = "[{", "]}"
+
+
+class Redactor:
+    """Takes keys and positions out of a text; a text without any comes back as it is, and a second time changes nothing.
+
+    Parameters
+    ----------
+    keys : iterable of str
+        Keys that are known; what has the shape of a key of a known service goes as well.
+    """
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self._keys: set[str] = set()
+        self._known: re.Pattern[str] | None = None
+        self.learn(keys)
+
+    def learn(self, keys: Iterable[str]) -> None:
+        """Know more keys."""
+        self._keys |= {key for key in keys if key and key not in KEY}
+        spelt = {
+            each for key in self._keys for each in (key, quote(key, safe=""), json.dumps(key)[1:-1], repr(key)[1:-1])
+        }
+        longest_first = sorted(spelt, key=lambda each: (-len(each), each))
+        parts = [
+            re.escape(each) if len(each) >= SHORT else rf"(?<!\w){re.escape(each)}(?!\w)" for each in longest_first
+        ]
+        self._known = re.compile("|".join(parts)) if parts else None
+
+    def __call__(self, text: str) -> str:
+        """Return the text without keys and positions."""
+        return without_positions(self.without_keys(text))
+
+    def without_keys(self, text: str) -> str:
+        """Return the text without keys."""
+        if self._known is not None:
+            text = self._known.sub(KEY, text)
+        text = _KEYS.sub(KEY, text)
+        text = _NAMED.sub(lambda found: found[1] + KEY, text)
+        return _ADDRESSED.sub(lambda found: f"{found[1]}{KEY}@", text)
+
+
+def without_positions(text: str) -> str:
+    """Return the text without what is held or to be traded, in words and in records."""
+    text = _without_books(text)
+    if _HAS_NAME.search(text):  # a weight without any name says nothing of a position
+        for members in (_NAMES, _AMOUNTS):
+            text = members.sub(_replaced, text)
+    for pattern in _SAID:
+        text = pattern.sub(POSITION, text)
+    return text
+
+
+def _replaced(found: re.Match[str]) -> str:
+    """Return a member with its value taken away; what was taken away before stays."""
+    return f'{found[1]}"{POSITION}"'
+
+
+def _without_books(text: str) -> str:
+    """Return the text without lists and objects that hold positions, such as `"weights": {"AAPL": 0.03}`."""
+    kept, start = [], 0
+    for found in _BOOKS.finditer(text):
+        if found.end() < start:  # inside one that is gone
+            continue
+        kept += [text[start : found.end()], f'"{POSITION}"']
+        start = _end(text, found.end())
+    return "".join([*kept, text[start:]])
+
+
+def _end(text: str, start: int) -> int:
+    """Return where a bracket closes; the text's end if it is cut off before."""
+    depth = 0
+    for at in range(start, len(text)):
+        depth += (text[at] in _OPENING) - (text[at] in _CLOSING)
+        if not depth:
+            return at + 1
+    return len(text)
+
+
+_SHARED = Redactor()
+"""What the loggers know; they are the process's, and so are the keys that must not reach them."""
+
+
+def redacted(text: str) -> str:
+    """Return a text without any key that a router of this process was given, and without positions."""
+    return _SHARED(text)
+
+
+class _Filter(logging.Filter):
+    """Rewrites each record as text without keys and positions, its error included; drops none."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the record."""
+        try:
+            said = record.getMessage()
+        except (TypeError, ValueError, KeyError):
+            said = f"{record.msg} (its arguments do not fit)"
+        record.msg, record.args = _SHARED(said), None
+        if record.exc_info and record.exc_info[0] is not None:
+            record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+        record.exc_info = None
+        for name, value in record.__dict__.items():
+            if name not in _OWN and not isinstance(value, int | float | bool | None):
+                record.__dict__[name] = _SHARED(value if isinstance(value, str) else repr(value))
+        return True
+
+
+_OWN = {
+    "args", "created", "exc_info", "filename", "funcName", "levelname", "levelno", "lineno", "module", "msecs", "msg", "name",
+    "pathname", "process", "processName", "relativeCreated", "taskName", "thread", "threadName",
+}  # fmt: skip
+"""What every record has, and what holds nothing of a message; the error's text and the stack are rewritten."""
+_FILTER = _Filter()
+
+
+def guard(keys: Iterable[str] = (), find: Callable[[str], logging.Logger] = logging.getLogger) -> None:
+    """Let no logger of this room or of what it sends by write a key or a position; more keys may follow.
+
+    A filter sees only what is said to its own logger, so each that is there gets it. It is called again with each backend,
+    after the libraries were loaded.
+    """
+    _SHARED.learn(keys)
+    below = tuple(f"{name}." for name in GUARDED)
+    there = [name for name in logging.root.manager.loggerDict if name.startswith(below)]
+    for name in (*GUARDED, *there):
+        find(name).addFilter(_FILTER)  # a second time changes nothing

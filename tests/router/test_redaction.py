@@ -1,0 +1,193 @@
+"""Neither a log nor an error text holds a key or says what is held; what is no position stays as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from string import ascii_letters
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphaloom.router import ModelFailed, Router, Task, load_litellm
+from alphaloom.router.double import Double, Line
+from alphaloom.router.redaction import GUARDED, KEY, POSITION, Redactor, guard, redacted
+
+TICKERS = ["AAPL", "MSFT", "F", "BRK.B", "7203.T", "0700.HK", "GOOGL"]
+AMOUNTS = ["12,000", "3,400", "+500", "-77", "0.035", "1'250'000", "$2.5", "12.75"]
+UNITS = ["sh", "shares", "%", "bps", "contracts", "lots", "k shares", "mm notional", "USD"]
+SIDES = ["long", "short", "Bought", "sold", "holding", "SELL", "position in", "target weight", "exposure to"]
+tickers, amounts, units, sides = (st.sampled_from(each) for each in (TICKERS, AMOUNTS, UNITS, SIDES))
+SHAPES = (
+    "{name} {much} {unit}", "{name}: {much} {unit}", "{much} {unit} of {name}", "{much} {unit} {name}", "{side} {much} {name}",
+    "{side} {name} {much}", "{side} {much} {unit} of {name}", "{side} {name}: {much} {unit}", "{name} {side} {much}",
+)  # fmt: skip
+around = st.text(alphabet="abcdefghij .,;:\n()", max_size=20).map(lambda text: f" {text} ")
+
+
+@given(st.sampled_from(SHAPES), tickers, amounts, units, sides, around, around)
+def test_a_position_in_words_goes_and_the_words_around_it_stay(
+    shape: str, name: str, much: str, unit: str, side: str, before: str, after: str
+) -> None:
+    told = before + shape.format(name=name, much=much, unit=unit, side=side) + after
+    kept = redacted(told)
+    assert POSITION in kept
+    assert not any(char.isdigit() for char in kept)
+    assert kept.startswith(before)
+    assert kept.endswith(after)
+
+
+WHO = st.sampled_from(["symbol", "ticker", "asset", "isin", "Symbol", "instrument"])
+HOW_MUCH = st.sampled_from(
+    ["quantity", "qty", "target", "weight", "notional", "target_bp", "shares", "position", "exposure"]
+)
+value = st.one_of(st.integers(1000, 10**9), st.floats(0.001, 1e6), st.sampled_from(["12,000", "77.5%"]))
+SPELLINGS: tuple[Callable[[Any], str], ...] = (
+    json.dumps, repr, lambda it: json.dumps(json.dumps(it)), lambda it: json.dumps(it, indent=2),
+    lambda it: json.dumps({"more": [it, {"x": 1}]}), lambda it: " ".join(f"{key}={each}" for key, each in it.items()),
+)  # fmt: skip
+
+
+@given(WHO, HOW_MUCH, tickers, value, st.sampled_from(SPELLINGS), st.booleans())
+def test_a_record_of_a_position_goes_however_it_is_spelt(
+    who: str, much: str, name: str, amount: Any, spelt: Callable[[Any], str], turned: bool
+) -> None:
+    pairs = [(who, name), (much, amount), ("note", "kept")]
+    text = spelt(dict(reversed(pairs) if turned else pairs))
+    kept = redacted(f"refused: {text}")
+    assert name not in kept
+    assert str(amount) not in kept
+    assert "kept" in kept
+
+
+@given(
+    st.dictionaries(tickers, st.floats(-1, 1), min_size=1),
+    st.sampled_from(["weights", "positions", "holdings", "targets"]),
+)
+def test_a_book_goes_as_a_whole(book: dict[str, float], name: str) -> None:
+    kept = redacted(json.dumps({name: book, "day": "2026-05-04"}))
+    assert not any(ticker in kept for ticker in book if len(ticker) > 1)
+    assert json.loads(kept) == {name: POSITION, "day": "2026-05-04"}
+    assert POSITION in redacted(json.dumps({name: book})[:-3]), "one that was cut off as well"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HTTP 500 from the server", "status 404, 12 bytes", "GPT 4 answered in 2.5 s", '{"weight": 0.3}', "RankIC 0.03 t 4.1",
+        "budget.usd: 10 of 10 USD", "context 8192 tokens, max 4096", "POST /v1/chat/completions 200 OK", "timeout: 120 S",
+        "Error code: 400 - {'error': {'message': 'too long', 'code': 400}}", "ts_mean(returns, 20) * 5%", "buy AAPL", "",
+        "no reply from near: Connection error.", "rank(close) / 2 hold", "litellm.RateLimitError: slow down",
+    ],
+)  # fmt: skip
+def test_what_is_no_position_stays(text: str) -> None:
+    assert redacted(text) == text
+
+
+@given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=20), max_size=3))
+def test_a_second_time_changes_nothing(text: str, keys: list[str]) -> None:
+    redactor = Redactor(key for key in keys if set(key) - {*KEY, *POSITION, '"'})
+    once = redactor(text)
+    assert redactor(once) == once
+
+
+keys = st.text(alphabet=ascii_letters + "0123456789-_/+= \"'\\é", min_size=8, max_size=60).filter(
+    lambda key: len(set(key) - {*POSITION, *"Key *"}) >= 4
+)
+
+
+@given(keys, around, around)
+def test_a_key_goes_in_each_of_its_spellings(key: str, before: str, after: str) -> None:
+    redactor = Redactor([key])
+    for spelt in (key, json.dumps({"k": key}), repr({"k": key}), f"https://host/?q={key}", f"{key}{key}"):
+        kept = redactor(before + spelt + after)
+        assert key not in kept
+        assert KEY in kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer abcDEF123456", "api_key=abcdef123456", '"api_key": "abcdef123456"', "sk-abcdef0123456789abcd",
+        "AIza" + "x" * 35, "hf_" + "x" * 30, "postgres://me:abcdef123456@host/db", "AKIA" + "A1" * 8, "ghp_" + "a" * 36,
+        "-----BEGIN PRIVATE KEY-----\nabcdef123456\n-----END PRIVATE KEY-----", "OPENAI_API_KEY=abcdef123456",
+    ],
+)  # fmt: skip
+def test_what_looks_like_a_key_goes_though_nobody_configured_it(text: str) -> None:
+    kept = redacted(f"failed: {text} (again)")
+    assert KEY in kept
+    assert "abcdef" not in kept.lower()
+    assert kept.startswith("failed: ")
+    assert kept.endswith(" (again)")
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 10**5, "A" * 10**5, '"symbol":' * 10**4, "long " * 20_000, "weights:{" * 10_000, '\\"' * 30_000]
+)
+def test_no_text_takes_long(text: str) -> None:
+    import time
+
+    start = time.process_time()
+    redacted(text)
+    assert time.process_time() - start < 5
+
+
+# Where it is used.
+
+SECRET = "sk-0123456789abcdef"
+HELD = "we are short 3,400 MSFT and hold AAPL 12,000 sh"
+
+
+@pytest.mark.parametrize("name", [*GUARDED, "alphaloom.router.backend", "openai._base_client"])
+def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = logging.getLogger(name)
+    guard([SECRET])
+    caplog.handler.setFormatter(logging.Formatter("%(message)s %(request)s"))
+    with caplog.at_level(logging.DEBUG, logger=name):
+        before = logger.level
+        logger.setLevel(logging.DEBUG)
+        try:
+            raise ValueError(f"{HELD} {SECRET}")
+        except ValueError:
+            logger.exception(
+                "with %s: %r",
+                SECRET,
+                {"symbol": "MSFT", "quantity": 3400},
+                extra={"request": {"k": SECRET, "said": HELD}},
+            )
+        logger.error("broken %d", "x", extra={"request": ""})
+        logger.setLevel(before)
+    said = caplog.text + "".join(str(vars(each)) for each in caplog.records)
+    assert "with ***" in said
+    assert "ValueError" in said
+    assert not [word for word in (SECRET, "MSFT", "3,400", "3400", "AAPL", "12,000") if word in said]
+
+
+def test_an_error_of_a_provider_is_said_without_them_and_the_model_sees_all(
+    build: Callable[..., Router], task: Callable[..., Task], double: Double
+) -> None:
+    litellm = load_litellm()
+    text = f'propose: {HELD}, {{"symbol": "TSLA", "target": 0.25}}'
+    echo = f"cannot read: {HELD} {{'symbol': 'TSLA', 'target': 0.25}} key {SECRET}"
+    double.script = [
+        litellm.InternalServerError(echo, llm_provider="double", model="small"),
+        Line('{"text": "a", "direction": 1}'),
+    ]
+    router = build(
+        {"K": SECRET}, models={"small": {"model": "double/x", "place": "local", "api_key_env": "K"}}, retries=0
+    )
+    with pytest.raises(ModelFailed) as failed:
+        asyncio.run(router.ask(task(text)))
+    chain = [failed.value, failed.value.__cause__]
+    assert not [
+        word for word in (SECRET, "MSFT", "TSLA", "0.25", "12,000") for each in chain if word in f"{each!r} {each}"
+    ]
+    assert POSITION in str(failed.value)
+    asyncio.run(router.ask(task(text)))
+    assert [seen["messages"][-1]["content"] for seen in double.seen] == [text, text]
