@@ -149,8 +149,10 @@ def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
     logger = logging.getLogger(name)
     guard([SECRET])
     caplog.handler.setFormatter(logging.Formatter("%(message)s %(request)s"))
+    before = logger.level
+    if not logger.propagate:  # LiteLLM, once loaded, writes by itself
+        logger.addHandler(caplog.handler)
     with caplog.at_level(logging.DEBUG, logger=name):
-        before = logger.level
         logger.setLevel(logging.DEBUG)
         try:
             raise ValueError(f"{HELD} {SECRET}")
@@ -163,6 +165,8 @@ def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
             )
         logger.error("broken %d", "x", extra={"request": ""})
         logger.setLevel(before)
+    if not logger.propagate:
+        logger.removeHandler(caplog.handler)
     said = caplog.text + "".join(str(vars(each)) for each in caplog.records)
     assert "with ***" in said
     assert "ValueError" in said
