@@ -1,4 +1,4 @@
-"""The commands on servers of models: plan a launch that fits a device, describe it for other machinery, and run it."""
+"""The commands on models: what they cost, and their servers: plan a launch that fits a device, describe it, run it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from .console import answers, notices, print_object, print_plain
 from .failures import INTERRUPTED
+from .models_spend import spend
 from .options import AsJson
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Plan, describe and run servers of models (vLLM).")
+app = typer.Typer(no_args_is_help=True, help="What models cost; plan, describe and run their servers (vLLM).")
+app.command(short_help="Say what the calls of a run, a day or a tenant cost.")(spend)
 
 
 class Dtype(StrEnum):

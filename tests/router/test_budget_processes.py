@@ -110,6 +110,7 @@ def test_what_a_killed_process_held_is_free_again(place: tuple[str, str], run: s
             assert len(ledger.calls(run)) == 1
 
 
+@pytest.mark.slow
 def test_a_call_that_another_process_has_sent_is_waited_for_and_not_paid_twice(place: tuple[str, str]) -> None:
     async def ask(router: Any) -> bool:
         reply = await asyncio.wait_for(router.ask(spender.task("theirs", 0)), 60)

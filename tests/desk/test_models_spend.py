@@ -1,0 +1,86 @@
+"""The bill of model calls: what was paid, what went up, and what one tier alone would have cost."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alphaloom.desk.models_spend import statement
+from alphaloom.ledger import Ledger, ModelCall, Run, VerdictRow
+from alphaloom.ledger.holds import Hold, Wish
+
+SMALL = {"model": "x/small", "place": "local", "input_cost_per_mtok": 1, "output_cost_per_mtok": 10}
+LARGE = {"model": "x/large", "tier": "frontier", "input_cost_per_mtok": 3, "output_cost_per_mtok": 15}
+MODELS = {"models": {"small": SMALL, "large": LARGE}, "roles": {"idea": "frontier", "factor": "auto"}}
+CALL = ModelCall("k", "one", "factor", "new", "local", "small", "p", "q", "r", 1000, 100, 0.002, 1, "desk")
+
+
+def decided(tier: str, role: str) -> dict[str, Any]:
+    return {"tier": tier, "intent": "new", "signals": {"role": role}, "reason": "told"}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    clock = [datetime(2026, 1, 2, 23, 59, tzinfo=UTC)]
+    with Ledger.open(tmp_path / "w", clock=lambda: clock[0]) as ledger:
+        for run in ("one", "two"):
+            ledger.start_run(Run(run, {"settings": {"models": MODELS}}, 1, "data", "2026"))
+        large = replace(CALL, tier="frontier", model="large", cost_usd=0.0045)
+        for call, decision in (
+            (replace(CALL, key="plain"), decided("local", "factor")),
+            (replace(large, key="hard"), decided("frontier", "factor")),
+            (replace(large, key="fixed", role="idea"), decided("frontier", "idea")),
+            (replace(large, key="failed", tenant=""), decided("local", "factor")),
+            (replace(large, key="fixed", role="idea", run="two", attempts=0), decided("frontier", "idea")),
+        ):
+            ledger.record_event(call.run, "route", call.key, decision)
+            ledger.record_call(call)
+        ledger.record_verdict(VerdictRow("one", "f1", "accepted", [], {}))
+        clock[0] = datetime(2026, 1, 3, tzinfo=UTC)
+        ledger.record_call(replace(CALL, key="old"))
+        ledger.record_verdict(VerdictRow("one", "f2", "accepted", [], {}))
+        ledger.record_verdict(VerdictRow("one", "f3", "rejected", [], {}))
+        yield ledger
+
+
+def test_a_run_is_billed_by_every_part(ledger: Ledger) -> None:
+    said = statement(ledger, "one", "", None)
+    assert (said["calls"], said["usd"], said["paid_usd"]) == (5, pytest.approx(0.0175), pytest.approx(0.0175))
+    assert {name: bill["calls"] for name, bill in said["by_model"].items()} == {"large": 3, "small": 2}
+    assert {name: bill["calls"] for name, bill in said["by_tenant"].items()} == {"desk": 4, "": 1}
+    assert said["escalations"] == {"by_prompt": 1, "by_failure": 1, "unknown": 1}
+    assert said["per_accepted"]["usd"] == pytest.approx(0.0175 / 2)
+    assert said["always"]["local"]["usd"] == pytest.approx(5 * (1000 * 1 + 100 * 10) / 1e6)
+    assert said["always"]["frontier"]["usd"] == pytest.approx(5 * (1000 * 3 + 100 * 15) / 1e6)
+
+
+def test_a_reply_that_was_paid_for_elsewhere_is_priced_and_not_paid(ledger: Ledger) -> None:
+    said = statement(ledger, "two", "", None)
+    assert (said["usd"], said["paid_usd"], said["reused"], said["accepted"]) == (0.0045, 0.0, 1, 0)
+    assert said["per_accepted"] is None
+
+
+def test_days_and_tenants_go_over_all_runs(ledger: Ledger) -> None:
+    day = statement(ledger, None, "2026-01-02", None)
+    assert (day["calls"], day["reused"], day["accepted"]) == (5, 1, 1)
+    assert statement(ledger, None, "2026-01-03", None)["calls"] == 1
+    assert statement(ledger, None, "", "desk")["calls"] == 5
+    assert statement(ledger, "one", "2026-01-02", "desk")["calls"] == 3
+    assert statement(ledger, None, "", "nobody")["calls"] == 0
+
+
+def test_what_calls_under_way_hold_is_told(ledger: Ledger) -> None:
+    assert isinstance(ledger.holds.hold(Wish("one", "now", "desk", 1, 0.25), [], 60.0), Hold)
+    assert statement(ledger, None, "", "desk")["held"] == {"calls": 1, "usd": 0.25}
+    assert statement(ledger, "two", "", None)["held"] == {"calls": 0, "usd": 0.0}
+
+
+def test_a_run_of_before_its_models_were_kept_has_no_estimate(ledger: Ledger) -> None:
+    ledger.start_run(Run("three", {}, 1, "data", "2026"))
+    ledger.record_call(replace(CALL, run="three"))
+    assert statement(ledger, "three", "", None)["always"]["local"] == {
+        "usd": None, "why": "run three names no local model", "estimate": True,
+    }  # fmt: skip
