@@ -43,7 +43,7 @@ _AMOUNT = r"[-+\u2212]?[$€£]?\d(?:[\d,._'\u00a0]{0,30}\d)?"
 _MUCH = r"(?:\s?(?:[kKmM]|mm|bn)\b)?"
 _UNIT = r"(?:\s?%|\s?(?i:shs?|shares?|units?|contracts?|lots?|bps?|pct|usd|eur|gbp|chf|jpy|notional|nominal)\b)"
 _SIDE = (
-    r"(?i:long|short|buys?|bought|buying|sells?|sold|selling|holds?|held|holding|own|owns|cover(?:ed|s)?|"
+    r"(?i:(?:target|current|net|gross|new|old)\s)?(?i:long|short|buys?|bought|buying|sells?|sold|selling|holds?|held|holding|own|owns|cover(?:ed|s)?|"
     r"position(?: (?:in|of))?|target|weight|notional|quantity|qty|exposure(?: to)?|order(?: (?:for|of))?|trim(?:med)?|add(?:ed)?)"
 )
 _BEFORE, _AFTER = r"(?<![\w.$/-])", r"(?![\w])"
