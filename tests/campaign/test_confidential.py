@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,14 @@ import pytest
 
 from alphaloom import Campaign, campaign
 from alphaloom.agents.offline import answer
-from alphaloom.evidence import CampaignResult, Progress
+from alphaloom.evidence import CampaignResult
 from alphaloom.ledger import AlphaloomError, Ledger
 from alphaloom.mcp_servers import Session
 from alphaloom.router import Confidential
 from alphaloom.sandbox import status
+from alphaloom.sandbox.listening import descendants
 
-from ..router.served import Served, chatting
+from ..router.served import Say, Served, chatting
 from . import markets
 from .conftest import Files
 
@@ -44,27 +47,22 @@ class Heard:
     environments: dict[int, str] = field(default_factory=dict)
     result: CampaignResult | None = None
     stored: bytes = b""
-    logged: str = ""
 
-    def look(self, _: Progress) -> None:
+    def look(self) -> None:
         """Read the environments of all processes that this one has started, and those their own."""
-        for pid in below(os.getpid()):
+        for pid in descendants(os.getpid())[1:]:
             try:
                 self.environments[pid] = Path(f"/proc/{pid}/environ").read_text(errors="replace")
             except OSError:
                 continue
 
 
-def below(pid: int) -> Iterator[int]:
-    """Yield the processes that a process has started, and those that they have."""
-    for thread in Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            children = (thread / "children").read_text().split()
-        except OSError:
-            continue
-        for child in map(int, children):
-            yield child
-            yield from below(child)
+def in_python(messages: Sequence[Mapping[str, Any]], seed: int) -> str:
+    """Answer as the offline researcher does, but with a Python factor first, so that the sandbox has work."""
+    said = json.loads(answer(messages, seed))
+    for candidate in said.get("candidates", [])[:1]:
+        candidate["text"] = f"def factor(panel):\n    return panel['close'].rolling({5 + seed % 50}).std()\n"
+    return json.dumps(said)
 
 
 def models(near: str, cloud: str) -> str:
@@ -75,15 +73,16 @@ def models(near: str, cloud: str) -> str:
     )
 
 
-def hear(files: Files, folder: Path, *more: str) -> Heard:
+def hear(files: Files, folder: Path, *more: str, say: Say = answer) -> Heard:
     """Run a campaign on two servers that both answer as the offline researcher does."""
     call = Session.call
-    with chatting(answer) as near, chatting(answer) as cloud, pytest.MonkeyPatch.context() as patch:
+    with chatting(say) as near, chatting(say) as cloud, pytest.MonkeyPatch.context() as patch:
         heard = Heard(near, cloud)
 
         async def listened(self: Session, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             body = await call(self, name, arguments)
             heard.answers.append(json.dumps([name, body]))
+            heard.look()
             return body
 
         for name, key in KEYS.items():
@@ -93,15 +92,17 @@ def hear(files: Files, folder: Path, *more: str) -> Heard:
         ready = Campaign.from_yaml(
             files.campaign, workspace=folder, overrides=[*SMALL, models(near.address, cloud.address), *more]
         )
-        heard.result = ready.run(heard.look)
+        heard.result = ready.run()
     heard.stored = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     return heard
 
 
 @pytest.fixture(scope="module")
 def confidential(files: Files, tmp_path_factory: pytest.TempPathFactory) -> Heard:
-    python = ["agents.python=true"] if status().available else []
-    return hear(files, tmp_path_factory.mktemp("confidential"), "agents.sensitivity=confidential", *python)
+    folder, more = tmp_path_factory.mktemp("confidential"), ["agents.sensitivity=confidential"]
+    if not status().available:
+        return hear(files, folder, *more)
+    return hear(files, folder, *more, "agents.python=true", "agents.drafts=1", say=in_python)
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +141,19 @@ def test_no_key_reaches_a_prompt_the_ledger_a_tool_or_the_sandbox(kind: str, req
 def test_no_process_of_the_sandbox_has_a_key_in_its_environment(confidential: Heard) -> None:
     if not status().available:
         pytest.skip(f"the sandbox cannot run here: {status().problem}")
-    assert any("def factor" in body for body in confidential.answers), "Python factors ran"
-    assert confidential.environments
-    found = [text for text in confidential.environments.values() if any(key in text for key in KEYS.values())]
-    assert found == []
+    assert confidential.environments, "its server was there"
+    assert not [text for text in confidential.environments.values() if any(key in text for key in KEYS.values())]
+
+
+def test_a_process_with_a_key_would_be_seen(confidential: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The canary."""
+    monkeypatch.setenv("NEAR_KEY", KEYS["NEAR_KEY"])
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        seen = Heard(confidential.near, confidential.cloud)
+        seen.look()
+        assert child.stdin is not None
+        child.stdin.close()
+    assert KEYS["NEAR_KEY"] in seen.environments[child.pid]
 
 
 def test_every_call_keeps_the_label_under_which_it_was_routed(confidential: Heard) -> None:
