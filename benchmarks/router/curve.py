@@ -22,6 +22,7 @@ __all__ = ["LEVELS", "Curve", "Ends", "Figures", "Way", "cascade", "tier"]
 Counts = NDArray[np.int64]
 LEVELS = (0.90, 0.95, 0.98)
 """Recovered quality at which savings are read."""
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +113,9 @@ class Curve:
         costs, right = self.line(weights)
         recovered = ends.recovered(right)
         share = (costs - ends.local[0]) / (ends.frontier[0] - ends.local[0])
-        savings = [ends.saving(float(costs[recovered >= least].min(initial=costs[0]))) for least in (*LEVELS, quality)]
+        savings = [
+            ends.saving(float(costs[recovered >= least - ROUNDING].min(initial=costs[0])))
+            for least in (*LEVELS, quality)
+        ]
         area = float(np.trapezoid(recovered[::-1], share[::-1]))
         return Figures(area, tuple(savings[:-1]), savings[-1], float(np.interp(cost, costs[::-1], recovered[::-1])))

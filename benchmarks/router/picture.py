@@ -28,7 +28,8 @@ def draw(measured: Measured) -> str:
     body = [element("style", STYLE), element("text", title, x=12.0, y=24.0, font_weight="600"), *_grid(across, up)]
     replay, weights = measured.replay, measured.replay.weights(measured.once)
     ends = Ends.of(replay.table, weights)
-    for place, (name, curve) in enumerate({**replay.curves, **replay.cascaded}.items()):
+    lines = list(enumerate({**replay.curves, **replay.cascaded}.items()))
+    for place, (name, curve) in reversed(lines):  # the router is drawn last, on top
         costs, right = curve.line(weights)
         step = max(1, len(costs) // POINTS)
         told = zip(costs[::step] / ends.frontier[0], ends.recovered(right[::step]), strict=True)
@@ -42,7 +43,7 @@ def draw(measured: Measured) -> str:
             )
         )
         body.append(element("text", name, x=WIDTH - RIGHT + 44, y=y + 4))
-    for name in ("router as shipped", "router, then learner", "always cascade"):
+    for name in ("router as shipped", "router, then cascade", "always cascade"):
         saved, recovered = replay.place(name, measured.once)
         x, y = across(1.0 - saved), up(recovered)
         body += [

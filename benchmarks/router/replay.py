@@ -30,7 +30,7 @@ from benchmarks.router.measured import ORACLE, PRIMARY, Measured, Replay
 from benchmarks.router.picture import draw
 from benchmarks.router.prompts import MODELS, Prompt, held_out, training
 from benchmarks.router.report import report
-from benchmarks.router.rows import oracle, points
+from benchmarks.router.rows import FAILURE_USD, oracle, points
 from benchmarks.router.scorers import ROUTER, Scorers
 
 
@@ -69,7 +69,9 @@ def main(given: Sequence[str]) -> int:
     told = options.parse_args(given)
     law, written = Law(), held_out()
     scorers = Scorers(training(), law, told.seed)
-    print(f"{len(written)} prompts, seed {told.seed}, {told.samples} bootstrap samples of prompts\n{law.told()}\n")
+    print(
+        f"{len(written)} prompts, seed {told.seed}, {told.samples} bootstrap samples of prompts\n{law.told()};\na wrong reply that shows costs the learner US$ {FAILURE_USD} more\n"
+    )
     behind = []
     for title, prompts in (("as written", written), ("as typed, with noise", typed(written, told.seed))):
         measured = Measured.of(replayed(prompts, scorers, law, told.seed), told.samples, told.seed)

@@ -14,10 +14,10 @@ from alphaloom.router.learning import Way as Path
 from benchmarks.router.curve import Way, cascade, tier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, Numbers, Table
 
-__all__ = ["learned", "oracle", "points"]
+__all__ = ["FAILURE_USD", "learned", "oracle", "points"]
 
-FAILURE_USD = 0.01
-"""What a wrong reply that shows itself costs the learner, beside its price."""
+FAILURE_USD = 0.05
+"""What a wrong reply that shows itself costs the learner beside its price: about three frontier calls."""
 TIERS: tuple[Tier, Tier] = ("local", "frontier")
 
 

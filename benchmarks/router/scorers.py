@@ -120,7 +120,7 @@ class Factors:
         table = drawn([Prompt(each.prompt, "", each.intent, each.hard, "") for each in examples], law, seed)
         wins = table.success[FRONTIER] & ~table.success[LOCAL]
         won = np.bincount(table.owner, weights=wins) / law.worlds
-        size = min(SIZE, len(examples) - 1)
+        size = min(SIZE, len(examples) // 4)
         self._directions: Numbers = svds(known, k=size, random_state=seed)[2].T
         rows = self._seen(known)
         cut = (size + 1) * RANK
