@@ -140,7 +140,7 @@ class Router:
             except Misfit as error:
                 misfit = error
             else:
-                why = await self._doubts(turn, value, calls) if goes_up else ""
+                why = await self._doubts(turn, value, calls) if goes_up and tries < REPAIRS else ""
                 raised = self._decider.above(*decided, why) if why else None
                 self._ways.note(task, turn.decision, call, valid=raised is None)
                 if raised is None:

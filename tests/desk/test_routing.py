@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from alphaloom.desk.cli import outcome
+from alphaloom.router.found import KEYS
+from alphaloom.router.prices import listed
 
 Capture = pytest.CaptureFixture[str]
 PARTS = {"intent", "difficulty", "tier", "model", "signals", "cost_usd", "alternatives", "reason"}
@@ -60,6 +62,13 @@ def test_a_key_is_enough(told: Callable[..., Any], monkeypatch: pytest.MonkeyPat
     assert (hard["model"], easy["model"]) == ("anthropic", "anthropic-small")
     assert hard["cost_usd"] > easy["cost_usd"] > 0
     assert "sk-secret" not in json.dumps([hard, easy])
+
+
+def test_every_model_that_a_key_brings_has_a_price_and_a_context() -> None:
+    for model in (name for names in KEYS.values() for name in names):
+        told = listed(model)
+        assert told["input_cost_per_token"] > 0, model
+        assert told["max_input_tokens"] > 10_000, model
 
 
 def test_a_file_of_prompts_is_answered_in_order(told: Callable[..., Any], tmp_path: Path) -> None:

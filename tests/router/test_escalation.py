@@ -94,3 +94,23 @@ def test_replies_that_disagree_go_up(build: Build, double: Double, task: Make, s
     assert reply.tier == tier
     assert asked_of(double) == ["small"] * 3 + ["large"] * (tier == "frontier")
     assert reply.tokens_in == 100 * len(double.seen), "what was asked in vain is counted"
+
+
+def test_a_reply_that_fits_is_never_given_up_for_want_of_a_further_try(
+    build: Build, double: Double, task: Make
+) -> None:
+    other = Line('{"text": "other words", "direction": -1}')
+    router = routed(build, double, BAD, BAD, GOOD, other, other, local_tries=3)
+    reply = asyncio.run(router.ask(task(compared=("direction",))))
+    assert (reply.tier, reply.value.direction) == ("local", 1)
+
+
+def test_where_only_a_large_model_is_set_up_its_price_stays_told_when_a_reply_goes_up(
+    build: Build, double: Double, ledger: Ledger, task: Make
+) -> None:
+    double.script = [BAD, BAD, GOOD]
+    router = build(models={"large": MODELS["large"]}, roles={"factor": "local"})
+    reply = asyncio.run(router.ask(task()))
+    told = ledger.event("one", ROUTED, reply.key)
+    assert told is not None
+    assert told.body["cost_usd"] > 0
