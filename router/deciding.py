@@ -169,7 +169,8 @@ class Decider:
         up = [name for name in (route.name, *route.fallbacks) if self.config.models[name].tier == "frontier"]
         if not up or decision.tier == "frontier":
             return None
-        costs = {decision.model: decision.cost_usd, **{each.model: each.cost_usd for each in decision.alternatives}}
+        costs: dict[str | None, float | None] = {each.model: each.cost_usd for each in decision.alternatives}
+        costs[decision.model] = decision.cost_usd
         others = tuple(each for each in decision.alternatives if each.model != up[0])
         raised = replace(
             decision, tier="frontier", model=up[0], cost_usd=costs.get(up[0]), alternatives=others, reason=why

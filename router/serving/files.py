@@ -14,7 +14,7 @@ from .plan import Plan, arguments
 __all__ = ["KINDS", "described"]
 
 IMAGE, CPU_IMAGE = "vllm/vllm-openai:v0.33.0", "vllm/vllm-openai-cpu:v0.33.0"
-PORT, CACHE, MODELS = 8000, "/root/.cache/huggingface", "/models"  # of the container
+PORT, CACHE, MODELS = 8000, "/weights", "/models"  # of the container, whoever runs in it
 STARTING_S, PROBE_S = 900, 10
 SHARED_GIB = 8  # tensor parallelism passes tensors between processes through shared memory
 START = ["vllm", "serve"]
@@ -39,7 +39,7 @@ def described(plan: Plan, kind: str, image: str | None = None) -> str:
 def _compose(plan: Plan, image: str) -> str:
     secrets = {"VLLM_API_KEY": "${VLLM_API_KEY:?set it to what clients must send}", "HF_TOKEN": "${HF_TOKEN:-}"}
     service: dict[str, Any] = {
-        "image": image, "entrypoint": START, "command": _inside(plan), "environment": plan.environment | secrets,
+        "image": image, "entrypoint": START, "command": _inside(plan), "environment": _variables(plan) | secrets,
         "ports": [f"127.0.0.1:{PORT}:{PORT}"], "volumes": _mounts(plan), "shm_size": f"{SHARED_GIB}gb",
         "restart": "unless-stopped", "stop_signal": "SIGINT", "stop_grace_period": "60s",
         "healthcheck": {
@@ -114,7 +114,7 @@ def _label(name: str) -> str:
 
 
 def _pod(plan: Plan, image: str, name: str) -> dict[str, Any]:
-    variables: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in plan.environment.items()]
+    variables: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in _variables(plan).items()]
     for variable, key in KUBERNETES_SECRET.items():
         reference = {"name": name, "key": key} | ({"optional": True} if variable == "HF_TOKEN" else {})
         variables.append({"name": variable, "valueFrom": {"secretKeyRef": reference}})
@@ -167,6 +167,11 @@ def _mounted(source: str) -> str:
 def _mounts(plan: Plan) -> list[str]:
     mounted = [f"{folder}:{_mounted(folder)}:ro" for folder in dict.fromkeys(_folders(plan))]
     return mounted if _local(plan) else [*mounted, f"weights:{CACHE}"]
+
+
+def _variables(plan: Plan) -> dict[str, str]:
+    """Return a container's environment: weights that have a name and no folder lie on the volume that is mounted for them."""
+    return dict(plan.environment) | ({} if _local(plan) else {"HF_HOME": CACHE})
 
 
 def _offline(plan: Plan) -> str:

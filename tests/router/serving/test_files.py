@@ -38,6 +38,7 @@ def test_compose_gives_the_gpus_and_asks_health(plan: Plan) -> None:
     assert "/health" in service["healthcheck"]["test"][-1]
     assert service["ports"] == ["127.0.0.1:8000:8000"]
     assert service["environment"]["VLLM_API_KEY"].startswith("${VLLM_API_KEY:?")
+    assert service["volumes"] == [f"weights:{service['environment']['HF_HOME']}"], "weights lie where vLLM looks"
 
 
 def test_ray_gets_the_engine_s_own_names(plan: Plan) -> None:
