@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Any
@@ -103,8 +103,8 @@ class Jobs:
                 self._forget()
             return self._jobs[name].record()
 
-    def get(self, name: str, wait_s: float = 0.0) -> dict[str, Any]:
-        """Return how a job stands, at once when it is done, after `wait_s` seconds at the latest.
+    def get(self, name: str) -> dict[str, Any]:
+        """Return how a job stands.
 
         Raises
         ------
@@ -119,11 +119,10 @@ class Jobs:
                 "You have no such job.", field="job", got=name[:80], allowed=known[-8:],
                 hint="stress_factor and measure_decay begin jobs; they end with the server.",
             )  # fmt: skip
-        wait([job.future], timeout=wait_s)
         return job.record()
 
     async def awaited(self, name: str, wait_s: float) -> dict[str, Any]:
-        """Return what `get` does, waiting without a thread."""
+        """Return how a job stands, at once when it is done, after `wait_s` seconds at the latest; no thread waits meanwhile."""
         told = self.get(name)
         with anyio.move_on_after(wait_s):
             while told["status"] in (WAITS, RUNS):

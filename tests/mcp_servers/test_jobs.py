@@ -19,6 +19,11 @@ from alphaloom.mcp_servers.jobs import AT_ONCE, KEPT, WAITING, Advance, Jobs
 Call = Callable[..., dict[str, Any]]
 
 
+def ended(jobs: Jobs, name: str) -> dict[str, Any]:
+    """Return how a job stands once it is done, after five seconds at the latest."""
+    return anyio.run(jobs.awaited, name, 5.0)
+
+
 def nothing(_: Advance) -> dict[str, Any]:
     return {}
 
@@ -31,16 +36,16 @@ def test_the_same_work_is_one_job_and_what_failed_may_be_begun_again() -> None:
         return {"n": len(done)}
 
     first = jobs.begin("count", {"of": 1}, counted)
-    assert jobs.get(first["job"], wait_s=5) == {**first, "status": "done", "result": {"n": 1}}
+    assert ended(jobs, first["job"]) == {**first, "status": "done", "result": {"n": 1}}
     assert jobs.begin("count", {"of": 1}, counted)["status"] == "done"
 
     def broken(_: Advance) -> dict[str, Any]:
         raise AlphaloomError("no such day", field="day")
 
-    failed = jobs.get(jobs.begin("count", {"of": 2}, broken)["job"], wait_s=5)
+    failed = ended(jobs, jobs.begin("count", {"of": 2}, broken)["job"])
     assert (failed["status"], failed["error"]["field"]) == ("failed", "day")
     again = jobs.begin("count", {"of": 2}, lambda _: {"n": 3})
-    assert jobs.get(again["job"], wait_s=5)["result"] == {"n": 3}
+    assert ended(jobs, again["job"])["result"] == {"n": 3}
     assert done == [1]
     jobs.close()
 
@@ -48,7 +53,7 @@ def test_the_same_work_is_one_job_and_what_failed_may_be_begun_again() -> None:
 def test_what_breaks_by_a_mistake_of_ours_says_nothing_of_it() -> None:
     jobs = Jobs()
     begun = jobs.begin("break", {}, lambda _: {"n": open("/secret/path").read()})  # noqa: SIM115
-    assert "secret" not in str(jobs.get(begun["job"], wait_s=5))
+    assert "secret" not in str(ended(jobs, begun["job"]))
     jobs.close()
 
 
@@ -76,7 +81,7 @@ def test_jobs_wait_for_each_other_and_too_many_are_refused() -> None:
     assert states.count("running") <= AT_ONCE
     assert states.count("waiting") >= WAITING - AT_ONCE
     gate.set()
-    assert jobs.get(told[0]["job"], wait_s=5)["result"] == {"came": True}
+    assert ended(jobs, told[0]["job"])["result"] == {"came": True}
     jobs.close()
     assert {jobs.get(each["job"])["status"] for each in told} <= {"done", "cancelled"}
 
@@ -85,11 +90,11 @@ def test_only_the_newest_answers_are_kept() -> None:
     jobs = Jobs()
     names = [jobs.begin("n", {"n": n}, nothing)["job"] for n in range(WAITING)]
     for n in range(WAITING, KEPT + WAITING):
-        jobs.get(names[-1], wait_s=5)
+        ended(jobs, names[-1])
         names.append(jobs.begin("n", {"n": n}, nothing)["job"])
     with pytest.raises(UnknownJob):
         jobs.get(names[0])
-    assert jobs.get(names[-1], wait_s=5)["status"] == "done"
+    assert ended(jobs, names[-1])["status"] == "done"
     jobs.close()
 
 
