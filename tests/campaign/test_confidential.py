@@ -57,12 +57,17 @@ class Heard:
                 continue
 
 
-def in_python(messages: Sequence[Mapping[str, Any]], seed: int) -> str:
-    """Answer as the offline researcher does, but with a Python factor first, so that the sandbox has work."""
-    said = json.loads(answer(messages, seed))
-    for candidate in said.get("candidates", [])[:1]:
-        candidate["text"] = f"def factor(panel):\n    return panel['close'].rolling({5 + seed % 50}).std()\n"
-    return json.dumps(said)
+def in_python() -> Say:
+    """Return what answers as the offline researcher does, but with one Python factor, so that the sandbox has work."""
+    code = ["def factor(panel):\n    return panel['close'].rolling(20).std()\n"]
+
+    def say(messages: Sequence[Mapping[str, Any]], seed: int) -> str:
+        said = json.loads(answer(messages, seed))
+        if said.get("candidates") and code:
+            said["candidates"][0]["text"] = code.pop()
+        return json.dumps(said)
+
+    return say
 
 
 def models(near: str, cloud: str) -> str:
@@ -102,7 +107,7 @@ def confidential(files: Files, tmp_path_factory: pytest.TempPathFactory) -> Hear
     folder, more = tmp_path_factory.mktemp("confidential"), ["agents.sensitivity=confidential"]
     if not status().available:
         return hear(files, folder, *more)
-    return hear(files, folder, *more, "agents.python=true", "agents.drafts=1", say=in_python)
+    return hear(files, folder, *more, "agents.python=true", "agents.drafts=1", say=in_python())
 
 
 @pytest.fixture(scope="module")
