@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
@@ -25,6 +25,7 @@ from .replies import Answer, Misfit, complaint, read_reply, response_format
 from .route import Route
 from .spend import Spend, spend_of
 from .task import Message, Reply, Task
+from .timing import Timing
 
 REPAIRS = 2
 ROUTED = "route"
@@ -60,6 +61,8 @@ class Router:
         Makers of providers that run in this process, by the word before the slash in a model's name.
     environment : mapping of str to str, optional
         Where keys are looked up; the process's environment by default.
+    timing : Timing, optional
+        Clock, sleep and chance for rests, retries and looks at servers; the machine's by default.
     """
 
     def __init__(
@@ -69,11 +72,13 @@ class Router:
         *,
         providers: Providers | None = None,
         environment: Mapping[str, str] | None = None,
+        timing: Timing | None = None,
     ) -> None:
         self._config = config
         self._ledger = ledger
         self._providers = dict(providers or {})
         self._environment = os.environ if environment is None else environment
+        self._timing = timing or Timing()
         self._decider = Decider(config)
         self._accounts: dict[str, Account] = {}
         self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -81,7 +86,7 @@ class Router:
     @cached_property
     def _backend(self) -> Backend:
         """LiteLLM, connected when the first call is sent: a resumed run may need none."""
-        return Backend(self._config, self._providers, self._environment)
+        return Backend(self._config, self._providers, self._environment, self._timing)
 
     async def ask(self, task: Task) -> Reply[Any]:
         """Return a reply that fits the task's schema; its `value` is a record of that schema.
@@ -186,8 +191,8 @@ class Router:
             raise Confidential(
                 "a message holds the key of a model; it was not sent", field=f"{task.role}/{task.intent}"
             )
-        async with self._account(task.run).reserve(self._worst(turn)):
-            messages = [message.record() for message in turn.messages]
+        messages = [message.record() for message in turn.messages]
+        async with self._account(task.run).reserve(self._backend.worst(task, messages, turn.route)):
             answer = await self._backend.send(task, messages, turn.route, response_format(task.schema))
             call = self._record(turn, answer)
             self._enter(call, turn)
@@ -196,8 +201,10 @@ class Router:
     def _record(self, turn: _Turn, answer: Answer) -> ModelCall:
         """Store the bodies, then return the row that names them: a row never names what is not there."""
         task = turn.task
-        body = {"text": answer.text, "finish": answer.finish}
-        price_in, price_out = self._backend.price(answer.model)
+        body: dict[str, Any] = {"text": answer.text, "finish": answer.finish}
+        if answer.beside:
+            body["beside"] = [asdict(each) for each in answer.beside]
+        tokens_in, tokens_out, cost = self._backend.took(answer)
         return ModelCall(
             key=turn.key,
             run=task.run,
@@ -208,9 +215,9 @@ class Router:
             prompt=task.prompt,
             request=self._ledger.put(turn.request.encode()),
             reply=self._ledger.put(canonical_json(body).encode()),
-            tokens_in=answer.tokens_in,
-            tokens_out=answer.tokens_out,
-            cost_usd=answer.tokens_in * price_in + answer.tokens_out * price_out,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cost_usd=cost,
             attempts=answer.attempts,
         )
 
@@ -235,14 +242,6 @@ class Router:
             self._ledger.require(run)
             self._accounts[run] = Account(self._config.budget, self._ledger.calls(run))
         return self._accounts[run]
-
-    def _worst(self, turn: _Turn) -> Amount:
-        """Return the most that a call can take: a token is seldom less than two bytes, and the dearest model answers."""
-        size = len(canonical_json([message.record() for message in turn.messages]).encode())
-        tokens_in, tokens_out = size // 2, turn.task.max_tokens
-        prices = [self._backend.price(name) for name in (turn.route.name, *turn.route.fallbacks)]
-        usd = max(tokens_in * price_in + tokens_out * price_out for price_in, price_out in prices)
-        return Amount(1, tokens_in + tokens_out, usd)
 
     def _reply(self, value: BaseModel, calls: list[ModelCall], *, cached: bool) -> Reply[Any]:
         """Return the reply with what all its calls took."""

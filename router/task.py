@@ -30,6 +30,7 @@ class Task:
     `role` (idea, factor, eval) chooses the tier; `intent` says what is asked, for the record; `schema` is what the
     reply must fit; `prompt` is the digest of the prompt file; `run` is the campaign that pays. A `confidential` task
     reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there. `temperature` None leaves the model's own.
+    An `idempotent` task may be sent to two models at once, if it is short and the house lets it (health.hedge).
     """
 
     role: str
@@ -43,6 +44,7 @@ class Task:
     jurisdiction: str = ""
     max_tokens: int = 4000
     temperature: float | None = None
+    idempotent: bool = False
 
     def sampling(self) -> dict[str, Any]:
         """Return what steers the model's choice of words."""
