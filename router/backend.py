@@ -28,6 +28,8 @@ from .timing import Timing
 Providers = Mapping[str, Callable[[], Any]]
 """Makers of custom providers (`litellm.CustomLLM`) by the word before the slash in a model's name."""
 
+DRIPPING = 2.0
+"""Times its time that a call may take in all."""
 _aliases = itertools.count(1)
 
 
@@ -141,9 +143,10 @@ class Backend:
     async def _attempt(self, name: str, request: dict[str, Any]) -> Answer:
         """Send a request to one model, once.
 
-        A provider of this process is not timed: what it has computed would be thrown away.
+        LiteLLM's time is for silence: a server that sends a byte now and then could hold a call for ever, hence a second
+        one. A provider of this process is not timed: what it has computed would be thrown away.
         """
-        seconds = None if name in self._inside else self._config.timeout_seconds
+        seconds = None if name in self._inside else DRIPPING * self._config.timeout_seconds
         once = {"timeout": self._config.timeout_seconds, "max_retries": 0, "num_retries": 0}
         try:
             async with asyncio.timeout(seconds):

@@ -21,7 +21,8 @@ class Endpoint:
 
     `address` is its server's, empty where there is none to look at: a provider of this process, or one that LiteLLM knows
     by name, which only a paid call could try. `alive` says that something was once heard of it, `away_since` when it was
-    found gone.
+    found gone, and
+    `doubtful` that only one look says so, which found nobody in time; `coming` counts the calls that were told to begin with it and have not yet begun.
     """
 
     name: str
@@ -34,9 +35,11 @@ class Endpoint:
     alive: bool = False
     away_since: float | None = None
     missed: int = 0
+    doubtful: bool = False
     said: str = ""
     asked: bool = False
     under_way: int = 0
+    coming: int = 0
     slow_until: float = 0.0
     load: Load | None = None
     load_calls: int = 0
@@ -68,8 +71,8 @@ class Endpoint:
     @property
     def queue(self) -> float:
         """What a call more meets: the load as it was told, and the calls sent since; without a load, our own."""
-        sent = self.under_way - self.load_calls
-        return self.under_way if self.load is None else self.load.cost + max(sent, 0)
+        own = self.under_way + self.coming
+        return own if self.load is None else self.load.cost + max(own - self.load_calls, 0)
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -77,7 +80,7 @@ class Endpoint:
         own = self.settings
         return own.model, own.tier, own.place, own.region, own.input_cost_per_mtok, own.output_cost_per_mtok
 
-    def looked(self, look: Look, *, strict: bool) -> None:
+    def looked(self, look: Look) -> None:
         """Take in a look; a single miss of a server that answers calls says that it is busy."""
         if look.up:
             self._here()
@@ -85,10 +88,16 @@ class Endpoint:
                 self.breaker.heard()
             return
         self.missed += 1
-        if look.sure or strict or not self.alive or self.missed > 1 or self.breaker.state != "closed":
+        if look.sure or not self.alive or self.missed > 1 or self.breaker.state != "closed":
+            self.doubtful = self.missed == 1 and not look.sure
             self.away_since = self.timing.clock() if self.away_since is None else self.away_since
             self.said = look.said
             self.breaker.unheard()
+
+    def silent(self) -> None:
+        """Take in that a call got no answer: with one more miss the server is gone."""
+        self.missed += 1
+        self.doubtful = False
 
     def answered(self, permit: Permit, seconds: float) -> None:
         """Take in an answer."""

@@ -67,8 +67,9 @@ class Endpoints:
         for name in names:
             equal.setdefault(self._of[name].kind, []).append(name)
         if self._settings.load:
-            several = [name for group in equal.values() if len(group) > 1 for name in group]
-            there = [each for name in several if (each := self._of[name]).address and each.away_since is None]
+            several = [self._of[name] for group in equal.values() if len(group) > 1 for name in group]
+            await asyncio.gather(*(self._watch.look(each) for each in several if each.unknown))
+            there = [each for each in several if each.address and each.away_since is None]
             await asyncio.gather(*(self._watch.weigh(each) for each in there))
             for group in equal.values():
                 group.sort(key=lambda name: self._of[name].queue)
@@ -82,15 +83,13 @@ class Endpoints:
 
         A server of which nothing was heard yet is looked at first: one that is dead then costs that look, however many
         calls begin at once. `force` is for a model that has no other beside it: it is asked though it rests, unless its
-        server is gone: whether it still is, is looked at once a rest.
+        server is gone: that is looked at once a rest, and a single look in vain is not believed.
         """
         endpoint = self._of[name]
         endpoint.asked = True
         if endpoint.unknown:
             await self._watch.look(endpoint)
-        if endpoint.away_since is not None and not (
-            force and endpoint.breaker.rested and await self._watch.look(endpoint)
-        ):
+        if endpoint.away_since is not None and not (force and await self._may_be_there(endpoint)):
             self._glance(endpoint)
             return None
         permit = endpoint.breaker.enter(force=force)
@@ -113,10 +112,11 @@ class Endpoints:
         if failure.kind == "refused":
             endpoint.refused(permit)
             return
-        silent = failure.kind in ("late", "lost")
-        known = not endpoint.address or endpoint.breaker.state == "open"
-        if not silent or known or await self._watch.look(endpoint, strict=True):
-            endpoint.failed(permit, failure)
+        if failure.kind in ("late", "lost"):
+            endpoint.silent()
+            if endpoint.address and endpoint.breaker.state != "open" and not await self._watch.look(endpoint):
+                return
+        endpoint.failed(permit, failure)
 
     def usual(self, name: str) -> float | None:
         """Return the seconds within which 95 % of a model's answers came; None before there are enough of them."""
@@ -130,11 +130,12 @@ class Endpoints:
                 return other
         return None
 
-    async def back(self, names: Sequence[str]) -> str | None:
-        """Wait for a server that went away, and return its model; None where there is none, or patience has ended."""
-        while waited := [self._of[name] for name in names if self._waited_for(self._of[name])]:
-            for endpoint in waited:
-                if await self._watch.look(endpoint):
+    async def back(self, names: Collection[str]) -> str | None:
+        """Wait for servers that went away, and return the model of the first that is back; None when patience ends."""
+        known = [self._of[name] for name in names if self._of[name].alive]
+        while hoped := [each for each in known if self._waited_for(each)]:
+            for endpoint in hoped:
+                if endpoint.away_since is None or await self._watch.look(endpoint):
                     return endpoint.name
             await self._timing.sleep(LOOK_AGAIN_S)
         return None
@@ -148,15 +149,19 @@ class Endpoints:
             if (each := self._of[name]).breaker.state != "closed"
         }
 
+    async def _may_be_there(self, endpoint: Endpoint) -> bool:
+        """Return whether a call may be tried at a server that was found gone, where there is no other."""
+        return endpoint.doubtful or (endpoint.breaker.rested and await self._watch.look(endpoint))
+
     def _glance(self, endpoint: Endpoint) -> None:
         """Look in the background whether a server is back, once it rested."""
         if endpoint.address and endpoint.breaker.state == "open" and endpoint.breaker.rested:
             self._watch.glance(endpoint)
 
     def _waited_for(self, endpoint: Endpoint) -> bool:
-        """Return whether a server was there before, and has not been away for too long."""
+        """Return whether a server has not been away for too long."""
         gone = endpoint.away_since
-        return gone is not None and endpoint.alive and self._timing.clock() - gone < self._settings.patience_seconds
+        return gone is None or self._timing.clock() - gone < self._settings.patience_seconds
 
     def _slow(self, name: str) -> bool:
         return self._timing.clock() < self._of[name].slow_until

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from .breaker import Permit
+from .endpoint import Endpoint
 from .endpoints import Endpoints
 from .failures import Failure, Missed, failed, failure
 from .replies import Answer, Beside
@@ -60,6 +61,8 @@ class Course:
         self._beside: list[Beside] = []
         self._sent = 0
         self._lost = 0
+        self._gone: set[str] = set()
+        self._coming: Endpoint | None = None
 
     async def run(self) -> Answer:
         """Return the first answer.
@@ -70,44 +73,67 @@ class Course:
             If none came; of its own kind where asking again is of no use.
         """
         async with self._endpoints.watched():
-            async with contextlib.aclosing(self._turns()) as turns:
-                async for name, force in turns:
-                    answer = await self._try(name, force)
-                    if answer is not None:
-                        return replace(answer, attempts=self._sent, beside=tuple(self._beside))
-                    if self._lost >= UNANSWERED:
-                        break
+            try:
+                answer = await self._answer()
+            finally:
+                self._begun()
+        if answer is None:
             raise failed(self._failures, self._endpoints.resting(self._call.names))
+        return replace(answer, attempts=self._sent, beside=tuple(self._beside))
+
+    async def _answer(self) -> Answer | None:
+        """Ask one after the other."""
+        async with contextlib.aclosing(self._turns()) as turns:
+            async for name, force in turns:
+                answer = await self._try(name, force)
+                if answer is not None or self._lost >= UNANSWERED:
+                    return answer
+        return None
 
     async def _turns(self) -> AsyncGenerator[tuple[str, bool], None]:
         """Yield whom to ask next, and whether though it rests: all in order, those that rested, those that come back."""
         names = await self._endpoints.order(self._call.names)
+        self._coming = self._endpoints[names[0]]
+        self._coming.coming += 1
         for name in names:
             yield name, len(names) == 1
         for name in names:
             if name not in {each.model for each in self._failures}:
                 yield name, True
         for _ in range(1 + self._call.retries):
-            back = await self._endpoints.back(names)
+            back = await self._endpoints.back(self._gone)
             if back is None:
                 return
             yield back, True
+
+    def _begun(self) -> None:
+        """Note that the call is on its way, and no longer about to be."""
+        if self._coming is not None:
+            self._coming.coming -= 1
+            self._coming = None
 
     async def _try(self, name: str, force: bool) -> Answer | None:
         """Ask one model, and again where that may help."""
         for turn in range(1 + self._call.retries):
             permit = await self._endpoints.admit(name, force=force)
             if permit is None:
+                self._note(name)
                 return None
             outcome = await self._ask(name, permit)
             if isinstance(outcome, Answer):
                 return outcome
+            self._note(name)
             last = turn == self._call.retries or self._lost >= UNANSWERED
             if last or not self._helps(outcome, name, force):
                 return None
             pause = self._timing.spread(FIRST_PAUSE_S * 2.0**turn)
             await self._timing.sleep(min(max(pause, outcome.wait_s), LONGEST_PAUSE_S))
         return None
+
+    def _note(self, name: str) -> None:
+        """Note whose server is gone, to wait for it where nobody else answers."""
+        if self._endpoints[name].away_since is not None:
+            self._gone.add(name)
 
     def _helps(self, last: Failure, name: str, force: bool) -> bool:
         """Return whether the same model may be asked again, as it stands now."""
@@ -178,6 +204,7 @@ class Course:
         """Make one attempt at one model, and let what is known of it learn from it."""
         endpoint, clock = self._endpoints[name], self._timing.clock
         began = clock()
+        self._begun()
         endpoint.under_way += 1
         self._sent += 1
         try:

@@ -12,8 +12,8 @@ __all__ = ["Latency", "is_slow"]
 KEPT = 100
 ENOUGH = 8
 """Answers before a model is compared with anything."""
-NOW, EVER = 0.3, 0.03
-"""Weights of the newest answer in the mean of now and in that of long since."""
+NOW = 0.3
+"""Weight of the newest answer in the mean of now."""
 LEAST_S = 0.25
 """Differences below this are nobody's slowness."""
 
@@ -25,7 +25,6 @@ class Latency:
         self._kept: deque[float] = deque(maxlen=KEPT)
         self._fresh = 0
         self.now = math.nan
-        self.ever = math.nan
 
     @property
     def known(self) -> bool:
@@ -35,13 +34,17 @@ class Latency:
     def add(self, seconds: float) -> None:
         """Take in an answer; that of a call cut off is taken as if it had come then."""
         self.now = seconds if not self._fresh else self.now + NOW * (seconds - self.now)
-        self.ever = seconds if not self._kept else self.ever + EVER * (seconds - self.ever)
         self._kept.append(seconds)
         self._fresh += 1
 
     def excuse(self) -> None:
         """Begin the mean of now afresh: what was slow a while ago must show it again."""
         self._fresh = 0
+
+    @property
+    def ever(self) -> float:
+        """The usual seconds of its latest answers, the slow among them included."""
+        return median(self._kept)
 
     def percentile(self, share: float = 0.95) -> float | None:
         """Return the seconds within which that share of its answers came; None before there are enough."""

@@ -55,7 +55,7 @@ def read_load(text: str) -> Load | None:
 
 def samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
     """Yield name, labels and value of every sample; lines that are none are passed over."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         match = _SAMPLE.fullmatch(line.strip())
         if match is None:
             continue

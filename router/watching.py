@@ -65,14 +65,14 @@ class Watch:
         if self._loop is asyncio.get_running_loop():
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def look(self, endpoint: Endpoint, *, strict: bool = False) -> bool:
-        """Return whether a model's server is there; where `strict`, one that is slow to say so is not."""
-        await self._join("look", endpoint, lambda: self._look(endpoint, strict))
+    async def look(self, endpoint: Endpoint) -> bool:
+        """Return whether a model's server is there."""
+        await self._join("look", endpoint, lambda: self._look(endpoint))
         return endpoint.away_since is None
 
     def glance(self, endpoint: Endpoint) -> None:
         """Look in the background."""
-        self._start("look", endpoint, lambda: self._look(endpoint, False))
+        self._start("look", endpoint, lambda: self._look(endpoint))
 
     async def weigh(self, endpoint: Endpoint) -> None:
         """See to it that a server's load is known as of a second ago; only the first reading is waited for."""
@@ -95,12 +95,12 @@ class Watch:
         """Wait for a job; who gives up waiting does not end it for the others."""
         await asyncio.shield(self._start(what, endpoint, job))
 
-    async def _look(self, endpoint: Endpoint, strict: bool) -> None:
+    async def _look(self, endpoint: Endpoint) -> None:
         """Look, and tell every model of the same server."""
         seen = await look_at(endpoint.address, endpoint.key, self._settings.probe_seconds, own=endpoint.own)
         for each in self._endpoints.values():
             if each.address == endpoint.address:
-                each.looked(seen, strict=strict)
+                each.looked(seen)
 
     async def _weigh(self, endpoint: Endpoint) -> None:
         """Read the load of a server."""
