@@ -23,12 +23,14 @@ LINGER = struct.pack("ii", 1, 0)
 class Server:
     """A server of one model.
 
-    `statuses` are said to the next calls, then all is well; `hangs` lets calls, `deaf` all requests wait for ever. `served`
+    Every `slow_every`th call takes `slow_s`. `statuses` are said to the next calls, then all is well; `hangs` lets calls, `deaf` all requests wait for ever. `served`
     counts the answers given to each prompt, `posts`, `gets` and `cut` the calls, the looks, and the calls whose caller left.
     """
 
     text: str = IDEA
     delay_s: float = 0.0
+    slow_s: float = 0.0
+    slow_every: int = 0
     hangs: bool = False
     deaf: bool = False
     metrics: str | None = None
@@ -90,6 +92,13 @@ class Server:
         """Note a connection that begins or ends."""
         with self._lock:
             (self._open.add if now else self._open.discard)(connection)
+
+    @property
+    def seconds(self) -> float:
+        """How long it thinks about the call that came last."""
+        if self.hangs or self.deaf:
+            return 3600.0
+        return self.slow_s if self.slow_every and self.posts % self.slow_every == 0 else self.delay_s
 
     def count(self, what: str) -> None:
         """Count a call or a caller who left."""
@@ -168,8 +177,7 @@ def _handler(server: Server) -> type[http.server.BaseHTTPRequestHandler]:
             server.count("posts")
             with server._lock:
                 status = server.statuses.pop(0) if server.statuses else 200
-            stays = server.hangs or server.deaf
-            if not server.wait(3600 if stays else server.delay_s, self.connection):
+            if not server.wait(server.seconds, self.connection):
                 return
             server.before_answer()
             if status == 200:

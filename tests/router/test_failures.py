@@ -60,7 +60,7 @@ async def broken(provider: str, port: int) -> Failure:
         model=f"{provider}/x", api_base=f"http://127.0.0.1:{port}/v1", api_key="none", timeout=0.7, max_retries=0,
         num_retries=0, messages=[{"role": "user", "content": "hello"}],
     )  # fmt: skip
-    (error,) = await asyncio.gather(asked, return_exceptions=True)
+    error: BaseException | object = (await asyncio.gather(asked, return_exceptions=True))[0]
     await litellm.close_litellm_async_clients()
     missed = Missed("said")
     missed.__cause__ = error
