@@ -99,7 +99,7 @@ def gone(calls: int, *, deaf: bool, together: bool) -> Row:
         looks = sum(first.gets.values())
     kind, how = "deaf" if deaf else "hanging", "at once" if together else "in turn"
     said = f"{len(replies)} answers, {first.posts} calls sent to it, {looks} looks at it, {seconds:.1f} s in all"
-    good = (len(replies), first.posts) == (calls, 0 if deaf else 1) and (looks == 1 or not deaf)
+    good = (len(replies), first.posts) == (calls, 0 if deaf else 1) and (looks <= 1 or not deaf)
     return Row(f"{calls} calls {how}, [{kind}, alive]", said, good)
 
 
