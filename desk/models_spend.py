@@ -50,7 +50,7 @@ class _Books:
 
     def decision(self, call: ModelCall) -> dict[str, Any] | None:
         """Return why a call went where it did; None for one of before this was kept."""
-        from ..router.router import ROUTED
+        from ..router.calls import ROUTED
 
         if call.run not in self._decisions:
             self._decisions[call.run] = {each.key: each.body for each in self.ledger.events(call.run, ROUTED)}

@@ -213,6 +213,39 @@ class RoutingSettings(_Settings):
         )
 
 
+class HealthSettings(_Settings):
+    """When a model is passed over, when it is looked at, and when a second one is asked beside it."""
+
+    failures: int = Field(
+        default=3, ge=1, le=100, description="failed calls in a row after which a model rests; silence is one too many"
+    )
+    probe_seconds: float = Field(default=2.0, gt=0, le=60, description="that a look whether a server is there may take")
+    heartbeat_seconds: float = Field(
+        default=10.0, ge=0, le=3600, description="between looks at servers, while calls are under way; 0: none"
+    )
+    patience_seconds: float = Field(
+        default=300.0,
+        ge=0,
+        le=86400,
+        description="that calls wait for a server that went away, where no other may answer",
+    )
+    slow_factor: float = Field(
+        default=4.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="times its peers, or its past, from which on a model is slow",
+    )
+    slow_seconds: float = Field(default=60.0, ge=0, le=3600, description="that a slow model is asked last of its tier")
+    hedge: bool = Field(
+        default=False,
+        description="ask a second model where a short idempotent call takes longer than 95 % of its calls",
+    )
+    hedge_tokens: int = Field(default=500, ge=1, description="longest reply, in tokens, of such a call")
+    load: bool = Field(
+        default=True, description="of servers of the same model, ask the one with the shorter queue by its /metrics"
+    )
+
+
 class RouterConfig(_Settings):
     """The router's settings: the section `models` of a campaign, or a file of their own, `router.yaml`."""
 
@@ -220,11 +253,14 @@ class RouterConfig(_Settings):
     roles: dict[str, Choice] = Field(default={}, description="tier by role; auto, and others: as the prompt demands")
     routing: RoutingSettings = RoutingSettings()
     budget: ModelBudget = ModelBudget()
+    health: HealthSettings = HealthSettings()
     retries: int = Field(
         default=2, ge=0, le=10, description="further tries of a failed call, before the next model is asked"
     )
     timeout_seconds: float = Field(default=120.0, gt=0, le=3600)
-    cooldown_seconds: float = Field(default=5.0, ge=0, le=3600, description="rest of a model that failed too often")
+    cooldown_seconds: float = Field(
+        default=5.0, ge=0, le=3600, description="first rest of a model that failed too often; then twice as long"
+    )
 
     def beside(self, folder: Path) -> Self:
         """Return the settings with paths that start from a folder made absolute."""

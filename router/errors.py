@@ -29,7 +29,12 @@ RouterError                    the base of this room
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..ledger import AlphaloomError
+
+if TYPE_CHECKING:
+    from .replies import Beside
 
 
 class RouterError(AlphaloomError):
@@ -53,10 +58,11 @@ class Confidential(NoModel):
 
 
 class ModelFailed(RouterError):
-    """The models gave no reply, after retries and fallback."""
+    """The models gave no reply, after retries and fallback; `unseen` are attempts that may be on the bill all the same."""
 
     code = "model_failed"
     exit_code = 3
+    unseen: tuple[Beside, ...] = ()
 
 
 class ConfidentialWaits(ModelFailed):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import urllib.error
-import urllib.request
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from .config import ModelSettings
 from .errors import NoModel
+from .looking import get
 from .route import secret
 
 TIMEOUT_SECONDS = 2.0
@@ -51,27 +48,14 @@ async def _look(
         return None, f"not asked: that would be a paid call; {held}"
     if settings.attestation is not None and settings.api_base.startswith("https:"):
         return None, "not asked: its certificate is believed only with its proof, which a run asks for"
-    return await asyncio.to_thread(_get, settings.api_base.rstrip("/") + "/models", key)
+    return await _models(settings.api_base.rstrip("/") + "/models", key)
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: only the configured address is asked, and only it sees the key."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Refuse."""
-        return
-
-
-def _get(address: str, key: str | None) -> tuple[bool, str]:
+async def _models(address: str, key: str | None) -> tuple[bool, str]:
     """Ask one address for its list of models."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    opener = urllib.request.build_opener(_Stay, urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(urllib.request.Request(address, headers=headers), timeout=TIMEOUT_SECONDS) as response:
-            return True, f"{address} answers ({response.status})"
-    except urllib.error.HTTPError as error:
-        with error:
-            refused = error.code in (401, 403)
-            return False, f"{address} {'refuses the key' if refused else 'fails'} ({error.code})"
-    except (OSError, ValueError) as error:
-        return False, f"{address} does not answer: {getattr(error, 'reason', error)}"
+    seen = await get(address, key, TIMEOUT_SECONDS)
+    if seen.status is None:
+        return False, f"{address} does not answer: {seen.text}"
+    if seen.status < 300:
+        return True, f"{address} answers ({seen.status})"
+    return False, f"{address} {'refuses the key' if seen.status in (401, 403) else 'fails'} ({seen.status})"

@@ -13,8 +13,22 @@ _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
+class Beside:
+    """An attempt beside the one that answered, and what is charged for it: at its worst where nobody said what it took."""
+
+    model: str
+    why: str
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+
+
+@dataclass(frozen=True)
 class Answer:
-    """What a model sent back: the text, why it stopped, the tokens, and which configured model it was."""
+    """What a model sent back: the text, why it stopped, the tokens, and which configured model it was.
+
+    `attempts` counts all that were made; `beside` holds those that are charged for and gave another answer, or none.
+    """
 
     text: str
     finish: str
@@ -22,6 +36,7 @@ class Answer:
     tokens_out: int
     model: str
     attempts: int = 1
+    beside: tuple[Beside, ...] = ()
 
 
 class Misfit(Exception):
@@ -39,6 +54,15 @@ def read_reply(answer: Answer, schema: type[BaseModel]) -> BaseModel:
         return schema.model_validate_json(fenced[1] if fenced else answer.text)
     except ValidationError as error:
         raise Misfit(_reasons(error)) from None
+
+
+def fits(answer: Answer, schema: type[BaseModel]) -> bool:
+    """Return whether a reply fits."""
+    try:
+        read_reply(answer, schema)
+    except Misfit:
+        return False
+    return True
 
 
 def _reasons(error: ValidationError) -> str:

@@ -33,6 +33,7 @@ class Task:
     `refused` counts how often what came of the same piece of work was refused before; members of the schema that are
     `compared` must come out alike in several replies of a small model. `temperature` None leaves the model's own.
     `tenant` is on whose behalf it is asked: the caps of its name hold over all runs.
+    An `idempotent` task may be sent to two models at once, if it is short and the house lets it (health.hedge).
     """
 
     role: str
@@ -49,6 +50,7 @@ class Task:
     max_tokens: int = 4000
     temperature: float | None = None
     tenant: str = ""
+    idempotent: bool = False
 
     def sampling(self) -> dict[str, Any]:
         """Return what steers the model's choice of words."""

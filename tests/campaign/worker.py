@@ -17,22 +17,23 @@ from alphaloom import campaign
 from alphaloom.agents.offline import researcher
 from alphaloom.campaign import Campaign, Settings
 from alphaloom.ledger import AlphaloomError, Ledger, read_settings
-from alphaloom.router import Router, load_litellm
+from alphaloom.router import load_litellm
+from alphaloom.router.calls import Calls
 
 LONGEST_SECONDS = 0.06
 
 
 def log_answers(log: Path) -> None:
     """Write a line when a call leaves for a provider, and one when its answer is in the ledger."""
-    send = Router._send
+    send = Calls._send
 
-    async def logged(self: Router, turn: Any) -> Any:
+    async def logged(self: Calls, turn: Any) -> Any:
         write(log, {"sent": turn.key})
         answered = await send(self, turn)
         write(log, {"answered": turn.key})
         return answered
 
-    Router._send = logged  # type: ignore[method-assign]
+    Calls._send = logged  # type: ignore[method-assign]
 
 
 def paid_researcher(log: Path) -> Any:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from alphaloom.ledger import Ledger, Run
 from alphaloom.router import Message, Router, RouterConfig, Task
 from alphaloom.router.double import Double, Line
+from alphaloom.router.timing import Timing
 
 
 class Idea(BaseModel):
@@ -65,10 +66,11 @@ def task() -> Callable[..., Task]:
 def build(ledger: Ledger, double: Double) -> Callable[..., Router]:
     """Return a maker of routers on the test's ledger and double."""
 
-    def make(environment: dict[str, str] | None = None, **config: Any) -> Router:
+    def make(environment: dict[str, str] | None = None, timing: Timing | None = None, **config: Any) -> Router:
         small = {"model": "double/small", "place": "local", "input_cost_per_mtok": 1, "output_cost_per_mtok": 10}
         config = {"models": {"small": small}, "roles": {"idea": "frontier", "factor": "local"}} | config
         providers = {"double": double.provider}
-        return Router(RouterConfig.model_validate(config), ledger, providers=providers, environment=environment or {})
+        settings = RouterConfig.model_validate(config)
+        return Router(settings, ledger, providers=providers, environment=environment or {}, timing=timing)
 
     return make

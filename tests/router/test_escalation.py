@@ -10,8 +10,8 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.router import ReplyRefused, Router, Task
+from alphaloom.router.calls import ROUTED
 from alphaloom.router.double import Double, Line
-from alphaloom.router.router import ROUTED
 
 Make = Callable[..., Task]
 Build = Callable[..., Router]

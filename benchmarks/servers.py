@@ -1,0 +1,213 @@
+"""OpenAI-shaped servers on this machine that are slow, fail, hang, die and come back as they are told."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import socket
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+IDEA = '{"text": "drift", "direction": 1}'
+LINGER = struct.pack("ii", 1, 0)
+"""Makes a closed connection one that broke, as that of a killed process is."""
+
+
+@dataclass
+class Server:
+    """A server of one model.
+
+    Every `slow_every`th call takes `slow_s`. `statuses` are said to the next calls, then all is well; `hangs` lets calls, `deaf` all requests wait for ever. `served`
+    counts the answers given to each prompt, `posts`, `gets` and `cut` the calls, the looks, and the calls whose caller left.
+    """
+
+    text: str = IDEA
+    delay_s: float = 0.0
+    slow_s: float = 0.0
+    slow_every: int = 0
+    hangs: bool = False
+    deaf: bool = False
+    metrics: str | None = None
+    statuses: list[int] = field(default_factory=list)
+    before_answer: Callable[[], None] = lambda: None
+    served: Counter[str] = field(default_factory=Counter)
+    gets: Counter[str] = field(default_factory=Counter)
+    posts: int = 0
+    cut: int = 0
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        """Prepare to start."""
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._http: http.server.ThreadingHTTPServer | None = None
+        self._thread: threading.Thread | None = None
+        self._dead = threading.Event()
+
+    @property
+    def address(self) -> str:
+        """The address as a configuration names it."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def start(self) -> Self:
+        """Serve, on the port of before if there was one."""
+        self._dead = threading.Event()
+        self._http = _Listener(("127.0.0.1", self.port), _handler(self))
+        self.port = self._http.server_port
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+        return self
+
+    def kill(self) -> None:
+        """End at once: every connection breaks, and the port is closed."""
+        self._dead.set()
+        if self._http is None or self._thread is None:
+            return
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+        self._http = None
+        with self._lock:
+            for each in self._open:
+                with contextlib.suppress(OSError):
+                    each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
+                    each.shutdown(socket.SHUT_RDWR)
+                    each.close()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+        self.kill()
+
+    def opened(self, connection: socket.socket, *, now: bool) -> None:
+        """Note a connection that begins or ends."""
+        with self._lock:
+            (self._open.add if now else self._open.discard)(connection)
+
+    @property
+    def seconds(self) -> float:
+        """How long it thinks about the call that came last."""
+        if self.hangs or self.deaf:
+            return 3600.0
+        return self.slow_s if self.slow_every and self.posts % self.slow_every == 0 else self.delay_s
+
+    def count(self, what: str) -> None:
+        """Count a call or a caller who left."""
+        with self._lock:
+            setattr(self, what, getattr(self, what) + 1)
+
+    def wait(self, seconds: float, connection: socket.socket) -> bool:
+        """Wait as a model thinks; return whether there is anybody left to answer, or to do so."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self._dead.is_set():
+            time.sleep(min(left, 0.005))
+            if _left(connection):
+                self.count("cut")
+                return False
+        return not self._dead.is_set()
+
+
+class _Listener(http.server.ThreadingHTTPServer):
+    """Leaves its threads to end by themselves, and takes a crowd."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 256
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of callers that left."""
+
+
+def _left(connection: socket.socket) -> bool:
+    """Return whether the other side has closed."""
+    try:
+        connection.setblocking(False)
+        return connection.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    finally:
+        with contextlib.suppress(OSError):
+            connection.setblocking(True)
+
+
+def _handler(server: Server) -> type[http.server.BaseHTTPRequestHandler]:
+    """Return what answers in a server's name."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        """Answers one connection."""
+
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            """Begin."""
+            super().setup()
+            server.opened(self.connection, now=True)
+
+        def finish(self) -> None:
+            """End."""
+            server.opened(self.connection, now=False)
+            with contextlib.suppress(OSError):
+                super().finish()
+
+        def do_GET(self) -> None:
+            """Say that all is well, or how busy it is."""
+            with server._lock:
+                server.gets[self.path] += 1
+            if server.deaf and not server.wait(3600, self.connection):
+                return
+            if self.path == "/metrics" and server.metrics is not None:
+                self._say(200, server.metrics.encode())
+            else:
+                self._say(404 if self.path == "/metrics" else 200, b"{}")
+
+        def do_POST(self) -> None:
+            """Answer a chat."""
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            server.count("posts")
+            with server._lock:
+                status = server.statuses.pop(0) if server.statuses else 200
+            if not server.wait(server.seconds, self.connection):
+                return
+            server.before_answer()
+            if status == 200:
+                with server._lock:
+                    server.served[body["messages"][-1]["content"]] += 1
+            self._say(status, json.dumps(_chat(body, server.text) if status == 200 else _error(status)).encode())
+
+        def _say(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    return Handler
+
+
+def _chat(body: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return an answer as servers shape it."""
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": "x", "object": "chat.completion", "created": 1, "model": body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+    }  # fmt: skip
+
+
+def _error(status: int) -> dict[str, Any]:
+    """Return a refusal as servers shape it."""
+    return {"error": {"message": "not now", "code": status}}

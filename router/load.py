@@ -1,0 +1,71 @@
+"""How busy a vLLM server says it is: its /metrics, in Prometheus' text form."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+__all__ = ["Load", "read_load", "samples"]
+
+WAITING = "vllm:num_requests_waiting"
+RUNNING = "vllm:num_requests_running"
+CACHE = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
+"""The share of the KV cache in use, 0 to 1, by its name of now and that of before."""
+FULLEST = 0.99
+
+_LABEL = r'\s*[a-zA-Z_]\w*\s*=\s*"(?:[^"\\\n]|\\.)*"\s*'
+_SAMPLE = re.compile(
+    rf"(?P<name>[a-zA-Z_:][\w:]*)\s*(?:\{{(?P<labels>(?:{_LABEL}(?:,{_LABEL})*,?)?\s*)\}})?\s+(?P<value>\S+)(?:\s+-?\d+)?"
+)
+_PAIR = re.compile(r'([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\\n]|\\.)*)"')
+_ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
+
+
+@dataclass(frozen=True)
+class Load:
+    """Calls that wait, calls that run, and the share of the KV cache in use, 0 to 1."""
+
+    waiting: float
+    running: float
+    cache: float
+
+    @property
+    def cost(self) -> float:
+        """The waiting calls, and the cache as if it were some: half full counts one, nine tenths nine."""
+        used = min(max(self.cache, 0.0), FULLEST)
+        return self.waiting + used / (1.0 - used)
+
+
+def read_load(text: str) -> Load | None:
+    """Return what a server's metrics say; None where they are not a vLLM server's.
+
+    A server of several engines says each of them: queues add up, of caches the fullest counts.
+    """
+    found: dict[str, list[float]] = {}
+    for name, _, value in samples(text):
+        if math.isfinite(value):
+            found.setdefault(name, []).append(value)
+    cache = next((found[name] for name in CACHE if name in found), [0.0])
+    if WAITING not in found:
+        return None
+    return Load(sum(found[WAITING]), sum(found.get(RUNNING, [])), max(cache))
+
+
+def samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    """Yield name, labels and value of every sample; lines that are none are passed over."""
+    for line in text.split("\n"):
+        match = _SAMPLE.fullmatch(line.strip())
+        if match is None:
+            continue
+        try:
+            value = float(match["value"])
+        except ValueError:
+            continue
+        labels = {key: re.sub(r"\\.", _plain, told) for key, told in _PAIR.findall(match["labels"] or "")}
+        yield match["name"], labels, value
+
+
+def _plain(match: re.Match[str]) -> str:
+    return _ESCAPED.get(match[0], match[0])

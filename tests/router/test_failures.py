@@ -1,0 +1,99 @@
+"""What an error means; the errors are LiteLLM's own, of real broken connections."""
+
+import asyncio
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+import pytest
+
+from alphaloom.router import AccessRefused, ModelFailed, RequestRefused, load_litellm
+from alphaloom.router.failures import Failure, Missed, failed, failure
+
+HEAD = b"HTTP/1.1 %d X\r\nRetry-After: 7\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+BODY = b'{"error": {"message": "no"}}'
+
+
+@pytest.fixture
+def no_network() -> None:
+    """Allow what the rest of the room forbids: these tests ask servers of their own."""
+
+
+@contextmanager
+def saying(what: str) -> Iterator[int]:
+    """Serve what breaks as told; yield the port."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+
+        def answer() -> None:
+            with suppress(OSError):
+                caller, _ = server.accept()
+                caller.recv(1 << 16)
+                if what.isdigit():
+                    caller.sendall(HEAD % (int(what), len(BODY)) + BODY)
+                elif what == "half":
+                    caller.sendall(HEAD % (200, 99) + b"{")
+                elif what == "reset":
+                    caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                elif what == "hang":
+                    caller.recv(1 << 16)
+                caller.close()
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield free_port() if what == "dead" else server.getsockname()[1]
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+async def broken(provider: str, port: int) -> Failure:
+    litellm = load_litellm()
+    asked = litellm.acompletion(
+        model=f"{provider}/x", api_base=f"http://127.0.0.1:{port}/v1", api_key="none", timeout=0.7, max_retries=0,
+        num_retries=0, messages=[{"role": "user", "content": "hello"}],
+    )  # fmt: skip
+    outcome = (await asyncio.gather(asked, return_exceptions=True))[0]
+    await litellm.close_litellm_async_clients()
+    missed = Missed("said")
+    missed.__cause__ = outcome if isinstance(outcome, BaseException) else None
+    return failure("it", missed, 0.7)
+
+
+@pytest.mark.parametrize("provider", ["hosted_vllm", "openai"])
+@pytest.mark.parametrize(
+    ("what", "kind", "error", "charged", "wait_s"),
+    [
+        ("dead", "lost", ModelFailed, False, 0),
+        ("reset", "lost", ModelFailed, True, 0),
+        ("half", "lost", ModelFailed, True, 0),
+        ("hang", "late", ModelFailed, True, 0),
+        ("500", "broken", ModelFailed, False, 7),
+        ("429", "broken", ModelFailed, False, 7),
+        ("401", "refused", AccessRefused, False, 0),
+        ("404", "refused", AccessRefused, False, 0),
+        ("400", "refused", RequestRefused, False, 0),
+    ],
+)
+def test_an_error_is_told_from_what_really_happened(
+    provider: str, what: str, kind: str, error: type[ModelFailed], charged: bool, wait_s: float
+) -> None:
+    with saying(what) as port:
+        found = asyncio.run(broken(provider, port))
+    assert (found.kind, found.error, found.charged, found.wait_s) == (kind, error, charged, wait_s)
+
+
+def test_a_mixture_of_reasons_may_heal_and_is_told_in_full() -> None:
+    told = [Failure("a", "refused", "bad key", AccessRefused), Failure("b", "late", "silent", ModelFailed)]
+    error = failed(told, {"c": "gone"})
+    assert type(error) is ModelFailed
+    assert error.message == "no reply from a: bad key; nor from b: silent; nor from c: not asked, gone"
+    assert type(failed(told[:1], {})) is AccessRefused
+    assert type(failed(told[:1], {"c": "gone"})) is ModelFailed
