@@ -73,7 +73,7 @@ def test_another_router_needs_no_model_library_for_what_is_recorded(
     build: Build, task: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asyncio.run(build().ask(task()))
-    monkeypatch.setattr("alphaloom.router.router.Backend", None)
+    monkeypatch.setattr("alphaloom.router.calls.Backend", None)
     assert asyncio.run(build().ask(task())).cached
 
 
