@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
+from ..factors.decoding import decoding_grammar
 from . import operators, review
 from .asking import Question, answer
 from .diversity import FACTOR
@@ -17,6 +19,8 @@ from .schemas import Candidates
 
 TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor")
 
+WINDOWS = (1, 2, 3, 5, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
+"""Windows in rows that a model held to a grammar may write."""
 SHOWN_ELITE = 12
 SHOWN_TRIED = 60
 HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
@@ -32,7 +36,9 @@ async def draft(desk: Desk, work: Work) -> Json:
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
         more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
-        question = Question("factor", intent, work.key, Candidates, context, more)
+        question = Question(
+            "factor", intent, work.key, Candidates, context, more, context["request"]["count"], _texts(desk, context)
+        )
         reply = await answer(desk, question)
         drafts, ended = await _redrafted(desk, work, question, reply.pop("candidates", []))
         return {**reply, **ended, "items": [operators.descent(each, _shown(work, context)) for each in drafts]}
@@ -52,6 +58,19 @@ async def propose(desk: Desk, work: Work) -> Json:
         return {**drafts, "items": [{"key": k, **c} for k, c in zip(work.attempts(), best, strict=False)]}
 
     return await desk.once("proposal", work.key, choose)
+
+
+def _texts(desk: Desk, context: Json) -> Callable[[], Mapping[str, str]] | None:
+    """Return what writes the grammar of the formulas; nothing where code is taken, too, which no grammar holds."""
+    spoken = context["language"]
+    if desk.config.python or not spoken["fields"]:
+        return None
+    return lambda: {"Candidate.text": _formulas(tuple(spoken["fields"]), tuple(spoken["groups"]))}
+
+
+@cache
+def _formulas(fields: tuple[str, ...], groups: tuple[str, ...]) -> str:
+    return decoding_grammar(fields, groups, WINDOWS)
 
 
 def _drafting(desk: Desk, work: Work) -> Drafting:

@@ -154,7 +154,7 @@ async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...]) -> 
         return {}
 
     async def ask() -> Json:
-        return await answer(desk, Question("idea", "hypotheses", key, Ideas, context, more))
+        return await answer(desk, Question("idea", "hypotheses", key, Ideas, context, more, context["request"]["count"]))
 
     return await desk.once("ideas", key, ask)
 

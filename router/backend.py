@@ -14,12 +14,15 @@ from typing import Any
 
 from .config import ModelSettings, RouterConfig
 from .errors import AccessRefused, ModelFailed, NoModel, RequestRefused
-from .replies import Answer
+from .replies import Answer, constraint
 from .route import Route, secret
 from .task import Task
 
 Providers = Mapping[str, Callable[[], Any]]
 """Makers of custom providers (`litellm.CustomLLM`) by the word before the slash in a model's name."""
+
+UNHELD: Mapping[str, Any] = {"extra_body": None, "response_format": None}
+"""What a fallback does not inherit from the model before it."""
 
 _aliases = itertools.count(1)
 
@@ -91,8 +94,8 @@ class Backend:
         given = {key: value for key, value in parameters.items() if value is not None}
         return {"model_name": name, "litellm_params": given, "model_info": {"id": name}}
 
-    async def send(self, task: Task, messages: Sequence[dict[str, str]], route: Route, shape: dict[str, Any]) -> Answer:
-        """Ask, with retries and fallback.
+    async def send(self, task: Task, messages: Sequence[dict[str, str]], route: Route, grammar: str = "") -> Answer:
+        """Ask, with retries and fallback; each model is held to the schema in the way that its server knows.
 
         Raises
         ------
@@ -103,12 +106,15 @@ class Backend:
         """
         secret(self._config.models[route.name], self._environment)
         ready = [name for name in route.fallbacks if self._keys[name] or not self._config.models[name].api_key_env]
+        held = {
+            name: constraint(self._config.models[name].model, task.schema, grammar) for name in (route.name, *ready)
+        }
         try:
             response = await self._router.acompletion(
                 model=route.name,
                 messages=list(messages),
-                response_format=shape,
-                fallbacks=[{route.name: ready}] if ready else [],
+                fallbacks=[{route.name: [{"model": name} | UNHELD | held[name] for name in ready]}] if ready else [],
+                **held[route.name],
                 **task.sampling(),
             )
         except Exception as error:

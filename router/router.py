@@ -21,9 +21,10 @@ from .deciding import Decider
 from .decision import Decision
 from .errors import Confidential, ReplyRefused
 from .health import Health, probe
-from .replies import Answer, Misfit, complaint, read_reply, response_format
+from .replies import HELD_BY_GRAMMAR, Answer, Misfit, complaint, read_reply
 from .route import Route
 from .spend import Spend, spend_of
+from .structure import held_to
 from .task import Message, Reply, Task
 
 REPAIRS = 2
@@ -40,6 +41,7 @@ class _Turn:
     route: Route
     messages: tuple[Message, ...]
     request: str
+    grammar: str
 
     @property
     def key(self) -> str:
@@ -150,7 +152,9 @@ class Router:
             "schema": task.schema.model_json_schema(),
             "sampling": task.sampling(),
         }
-        return _Turn(task, decision, route, messages, canonical_json(request))
+        grammar = _grammar(task) if request["model"].startswith(HELD_BY_GRAMMAR) else ""
+        request |= {"grammar": digest(grammar)} if grammar else {}
+        return _Turn(task, decision, route, messages, canonical_json(request), grammar)
 
     async def _call(self, turn: _Turn) -> tuple[ModelCall, Answer, bool]:
         """Return the recorded call and its answer, sending it only if the ledger does not hold it."""
@@ -188,7 +192,7 @@ class Router:
             )
         async with self._account(task.run).reserve(self._worst(turn)):
             messages = [message.record() for message in turn.messages]
-            answer = await self._backend.send(task, messages, turn.route, response_format(task.schema))
+            answer = await self._backend.send(task, messages, turn.route, turn.grammar)
             call = self._record(turn, answer)
             self._enter(call, turn)
         return call, answer
@@ -198,6 +202,8 @@ class Router:
         task = turn.task
         body = {"text": answer.text, "finish": answer.finish}
         price_in, price_out = self._backend.price(answer.model)
+        if turn.grammar:
+            self._ledger.put(turn.grammar.encode())
         return ModelCall(
             key=turn.key,
             run=task.run,
@@ -265,6 +271,11 @@ class Router:
         if lock is None:
             lock = self._under_way[key] = asyncio.Lock()
         return lock
+
+
+def _grammar(task: Task) -> str:
+    """Return what the reply is held to by a server that can: a grammar of the task's own, or that of its schema."""
+    return task.grammar() if task.grammar else held_to(task.schema, task.max_tokens)
 
 
 def _amount(call: ModelCall) -> Amount:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -29,7 +30,8 @@ class Task:
 
     `role` (idea, factor, eval) chooses the tier; `intent` says what is asked, for the record; `schema` is what the
     reply must fit; `prompt` is the digest of the prompt file; `run` is the campaign that pays. A `confidential` task
-    reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there. `temperature` None leaves the model's own.
+    reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there. `temperature` None leaves the model's own. `grammar` writes what the reply
+    is held to while it is decoded, where the server can (see `structure.reply_grammar`); it is asked for there only.
     """
 
     role: str
@@ -43,6 +45,7 @@ class Task:
     jurisdiction: str = ""
     max_tokens: int = 4000
     temperature: float | None = None
+    grammar: Callable[[], str] | None = None
 
     def sampling(self) -> dict[str, Any]:
         """Return what steers the model's choice of words."""
