@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from .errors import RouterError
 
-__all__ = ["Shape", "bounded", "held_to", "longest", "reply_grammar"]
+__all__ = ["Shape", "bounded", "held_to", "longest", "one_of", "reply_grammar"]
 
 Json = dict[str, Any]
 
@@ -48,8 +48,8 @@ class Shape:
     items : int
         The most items of its outermost lists, 0 for the schema's own: a count that is asked for in words can be forgotten.
     texts : mapping of str to str
-        By the place of a text, such as ``Candidate.text``: the grammar (EBNF, from ``root`` on) that holds it. What it
-        writes must need no escape in JSON.
+        By the place of a text or of a list of texts, such as ``Candidate.text``: the grammar (EBNF, from ``root`` on) that
+        holds it. What it writes stands between the quotes as it is, so that it must need no escape in JSON.
     """
 
     schema: type[BaseModel]
@@ -73,6 +73,11 @@ def reply_grammar(shape: Shape, max_tokens: int) -> str:
         if each.get("type") == "array":
             each["maxItems"] = max(each.get("minItems", 0), min(each.get("maxItems", shape.items), shape.items))
     return _Writer(bounded(schema, max_tokens * CHARACTERS_PER_TOKEN, frozenset(shape.texts)), shape.texts).grammar()
+
+
+def one_of(words: Iterable[str]) -> str:
+    """Return the grammar of a text that is one of these."""
+    return f"root ::= {' | '.join(_literal(_literal(word)[1:-1]) for word in words)}\n"
 
 
 def held_to(schema: type[BaseModel], max_tokens: int) -> str:
@@ -135,7 +140,7 @@ def _longest(part: Json, defined: Json, place: str, held: frozenset[str]) -> int
         sizes = [len(name) + 6 + below(each, f"{part.get('title')}.{name}") for name, each in _members(part).items()]
         return 2 + sum(sizes)
     if part.get("type") == "array":
-        return 2 + int(part.get("maxItems", MOST_ITEMS)) * (2 + below(part.get("items", {})))
+        return 2 + int(part.get("maxItems", MOST_ITEMS)) * (2 + below(part.get("items", {}), place))
     if part.get("type") == "string":
         return 2 + (HELD_TEXT if place in held else int(part.get("maxLength", LONGEST_TEXT)))
     return 26
@@ -202,7 +207,7 @@ class _Writer:
             return f"({' | '.join(self._value(each, place) for each in part['anyOf'])})"
         written: dict[str, Callable[[], str]] = {
             "object": lambda: self._object(part),
-            "array": lambda: self._array(part),
+            "array": lambda: self._array(part, place),
             "string": lambda: self._string(part, place),
             "integer": lambda: f"({WHOLE})",
             "number": lambda: f"({WHOLE} {DECIMAL})",
@@ -220,9 +225,9 @@ class _Writer:
         ]
         return f'"{{" {COMMA.join(parts)} "}}"'
 
-    def _array(self, part: Json) -> str:
+    def _array(self, part: Json, place: str) -> str:
         least, most = int(part.get("minItems", 0)), int(part.get("maxItems", MOST_ITEMS))
-        item = self._value(part.get("items", {}), "")
+        item = self._value(part.get("items", {}), place)
         filled = f'"[" {item} (", " {item}){{{max(least - 1, 0)},{most - 1}}} "]"' if most else '"[]"'
         return filled if least else f'("[]" | {filled})'
 
