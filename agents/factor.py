@@ -147,6 +147,7 @@ def figures(desk: Desk, mark: Mark) -> Json:
 
 
 def _context(desk: Desk, work: Work) -> Json:
+    """Return the context: what all branches of a round share first, since a server computes an equal beginning only once."""
     memory = desk.journal.read("recall", work.round_key) or {}
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
     past = memory if desk.config.memory else {}
@@ -156,16 +157,16 @@ def _context(desk: Desk, work: Work) -> Json:
         "language": language(desk, memory),
         "market": {"horizon_days": desk.horizon_days},
         **({"steer": desk.steer.record()} if desk.steer.record() else {}),
-        "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},
         "record": {
             "library": memory.get("library", []),
-            "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
-            "cited": _cited(past, hypothesis),
-            "unexplored": past.get("unexplored", []) if work.step == 0 else [],
-            "tried": _tried(desk, past, hypothesis, work),
             **({"operators": learnt} if learnt else {}),
             **review.shown(desk, review.number_of(work.round_key)),
+            "unexplored": past.get("unexplored", []) if work.step == 0 else [],
+            "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
+            "cited": _cited(past, hypothesis),
+            "tried": _tried(desk, past, hypothesis, work),
         },
+        "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},
         "branch": {
             "parents": [figures(desk, mark) for mark in work.best],
             "critique": _critique(desk, work),

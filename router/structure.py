@@ -29,7 +29,9 @@ HELD_TEXT = 300
 MOST_NUMBERS = 1_000
 """Whole numbers of a range that are written out; of a wider one only the digits are held."""
 
-CHARACTER = r'[\u0020-\u0021\u0023-\u005b\u005d-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff] | "\\" ["\\/bfnrt]'
+CHARACTER = (
+    r'[\u0020-\u0021\u0023-\u005b\u005d-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff] | "\\" ["\\/bfnrt]'
+)
 """A character of a text. What may stand is listed: a class of what may not lets xgrammar 0.2 write halves of surrogates,
 each three characters when they are read, so that a length is overrun. For the same reason there are no codes."""
 WHOLE = r'"-"? ("0" | [1-9] [0-9]{0,14})'
@@ -126,12 +128,15 @@ def longest(schema: Json, held: frozenset[str] = frozenset()) -> int:
     return _longest(schema, schema.get("$defs", {}), "", held)
 
 
-def _longest(part: Json, defined: Json, place: str, held: frozenset[str]) -> int:
+def _longest(part: Json, defined: Json, place: str, held: frozenset[str], seen: tuple[str, ...] = ()) -> int:
     def below(each: Json, name: str = "") -> int:
-        return _longest(each, defined, name, held)
+        return _longest(each, defined, name, held, seen)
 
     if "$ref" in part:
-        return below(defined[_name(part)])
+        name = _name(part)
+        if name in seen:
+            raise RouterError(f"{name} holds itself, so its replies need not end", field="schema", got=name)
+        return _longest(defined[name], defined, "", held, (*seen, name))
     if fixed := _fixed(part):
         return max(len(each) for each in fixed)
     if "anyOf" in part:
@@ -178,7 +183,6 @@ class _Writer:
         self._schema, self._texts = schema, texts
         self._defined: Json = schema.get("$defs", {})
         self._rules: dict[str, str] = {}
-        self._open: list[str] = []
 
     def grammar(self) -> str:
         """Return all rules, `root` first."""
@@ -189,12 +193,8 @@ class _Writer:
     def _record(self, part: Json, name: str) -> str:
         """Return the symbol of a record, and see to its rule."""
         rule = f"record_{_plain(name)}"
-        if name in self._open:
-            raise RouterError(f"{name} holds itself, so its replies need not end", field="schema", got=name)
         if rule not in self._rules:
-            self._open.append(name)
             self._rules[rule] = self._value(part, "")
-            self._open.remove(name)
         return rule
 
     def _value(self, part: Json, place: str) -> str:

@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[3]
 PAGES = [*sorted((ROOT / "agents" / "prompts").glob("*.md")), ROOT / "factors" / "OPERATORS.md"]
 REPLIES = 400
 
-WHO = "funds that must sell|index trackers|hedgers of a month's end|slow institutions|crowded books|dealers|retail buyers"
+WHO = (
+    "funds that must sell|index trackers|hedgers of a month's end|slow institutions|crowded books|dealers|retail buyers"
+)
 DOES = "overreact to|underreact to|are late with|pay too much for|are forced out of|wait too long for|do not see"
 WHAT = "bad news|turnover|a rise in volume|old highs|spreads|losses of the week|momentum|quiet names|dividends"
 FORMULAS = (

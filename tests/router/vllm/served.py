@@ -83,7 +83,9 @@ class Server:
             prompt_tokens=6_000,
         )  # fmt: skip
         plan = made(request, device("cpu", 6.5))
-        plan = plan.model_copy(update={"flags": plan.flags | {"enforce-eager": True}})  # compiling takes longer than it saves
+        plan = plan.model_copy(
+            update={"flags": plan.flags | {"enforce-eager": True}}
+        )  # compiling takes longer than it saves
         file = self.folder / "plan.yaml"
         file.write_text(written(plan), encoding="utf-8")
         return file

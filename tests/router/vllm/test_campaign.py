@@ -23,7 +23,7 @@ from .served import ROOT, Server, lacking
 
 pytestmark = pytest.mark.slow
 
-CAMPAIGN = {
+CAMPAIGN: dict[str, Any] = {
     "name": "tiny",
     "seed": 5,
     "market": {"synthetic": {"days": 420, "names": 60}},
@@ -34,6 +34,8 @@ CAMPAIGN = {
     },
     "budget": {"evaluations": 24, "trials": 4},
 }  # fmt: skip
+WIDER = {"rounds": 3, "hypotheses": 5}
+"""As many branches as a campaign usually has at the least, since they share most of their prompts."""
 DEADLINE = 900.0
 
 
@@ -49,10 +51,10 @@ class Campaign:
     def workspace(self) -> Path:
         return self.folder / "workspace"
 
-    def start(self) -> Campaign:
+    def start(self, **agents: int) -> Campaign:
         file = self.folder / "campaign.yaml"
         models = self.server.settings(budget={"calls": 200})
-        file.write_text(yaml.safe_dump({**CAMPAIGN, "models": models}), encoding="utf-8")
+        file.write_text(yaml.safe_dump({**CAMPAIGN, "agents": CAMPAIGN["agents"] | agents, "models": models}), encoding="utf-8")
         return self._begin("run", str(file))
 
     def resume(self) -> Campaign:
@@ -126,12 +128,16 @@ def test_a_campaign_through_the_server_has_only_replies_that_fit(
     campaign: Campaign, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = server.counts()
-    results = campaign.start().finish()
+    results = campaign.start(**WIDER).finish()
     now, calls = server.counts(), campaign.calls()
-    found, asked = (now[f"prefix_cache_{each}_total"] - before[f"prefix_cache_{each}_total"] for each in ("hits", "queries"))
+    found, asked = (
+        now[f"prefix_cache_{each}_total"] - before[f"prefix_cache_{each}_total"] for each in ("hits", "queries")
+    )
     with capsys.disabled():
         tokens = sum(call.tokens_in for call in calls) / len(calls)
-        print(f"\n{len(calls)} calls, {tokens:,.0f} tokens of prompt each; {found / asked:.1%} of them from the prefix cache")
+        print(
+            f"\n{len(calls)} calls, {tokens:,.0f} tokens of prompt each; {found / asked:.1%} of them from the prefix cache"
+        )
     assert {call.role for call in calls} == {"idea", "factor", "eval"}
     assert set(campaign.finishes()) == {"stop"}
     assert results["evaluations"] > 0

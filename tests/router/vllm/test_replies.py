@@ -93,9 +93,7 @@ def test_a_thousand_replies_fit(
     router: Callable[..., Router], task: Callable[..., Task], server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = server.counts()["request_success_total"]
-    tasks = [
-        task(f"order {seed}", schema=Order, max_tokens=200, temperature=1.5, seed=seed) for seed in range(MANY)
-    ]
+    tasks = [task(f"order {seed}", schema=Order, max_tokens=200, temperature=1.5, seed=seed) for seed in range(MANY)]
     replies = ask(router(), tasks)
     sent = server.counts()["request_success_total"] - before
     fitting = sum(reply.repairs == 0 for reply in replies)
