@@ -19,7 +19,7 @@ from .schemas import Candidates
 
 TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor")
 
-WINDOWS = (1, 2, 3, 5, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
+WINDOWS = (1, 2, 3, 4, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
 """Windows in rows that a model held to a grammar may write."""
 SHOWN_ELITE = 12
 SHOWN_TRIED = 60

@@ -21,7 +21,7 @@ from .task import Task
 Providers = Mapping[str, Callable[[], Any]]
 """Makers of custom providers (`litellm.CustomLLM`) by the word before the slash in a model's name."""
 
-UNHELD: Mapping[str, Any] = {"extra_body": None, "response_format": None}
+UNHELD: dict[str, Any] = {"extra_body": None, "response_format": None}
 """What a fallback does not inherit from the model before it."""
 
 _aliases = itertools.count(1)
@@ -113,7 +113,7 @@ class Backend:
             response = await self._router.acompletion(
                 model=route.name,
                 messages=list(messages),
-                fallbacks=[{route.name: [{"model": name} | UNHELD | held[name] for name in ready]}] if ready else [],
+                fallbacks=[{route.name: [{"model": name, **UNHELD, **held[name]} for name in ready]}] if ready else [],
                 **held[route.name],
                 **task.sampling(),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +97,7 @@ def bounded(schema: Json, room: int, held: frozenset[str] = frozenset()) -> Json
     even the least is too long, the least is returned.
     """
     texts, items = LONGEST_TEXT, MOST_ITEMS
+    tight: Json
     while longest(tight := _cut(schema, texts, items), held) > room:
         if items > ENOUGH_ITEMS:
             items = max(items * 3 // 4, ENOUGH_ITEMS)
@@ -168,11 +169,11 @@ def _members(part: Json) -> Json:
 
 def _fixed(part: Json) -> list[str]:
     """Return the values that are all that may stand, as JSON."""
-    values = [part["const"]] if "const" in part else part.get("enum", [])
+    values: Sequence[Any] = [part["const"]] if "const" in part else part.get("enum", [])
     if part.get("type") == "integer" and not values and {"minimum", "maximum"} <= set(part):
-        values = range(part["minimum"], part["maximum"] + 1)
-        values = values if len(values) <= MOST_NUMBERS else []
-    words = {"boolean": [True, False], "null": [None]}
+        span = range(part["minimum"], part["maximum"] + 1)
+        values = span if len(span) <= MOST_NUMBERS else []
+    words: dict[str, list[bool | None]] = {"boolean": [True, False], "null": [None]}
     return [json.dumps(each) for each in values or words.get(str(part.get("type")), [])]
 
 

@@ -54,7 +54,9 @@ class Campaign:
     def start(self, **agents: int) -> Campaign:
         file = self.folder / "campaign.yaml"
         models = self.server.settings(budget={"calls": 200})
-        file.write_text(yaml.safe_dump({**CAMPAIGN, "agents": CAMPAIGN["agents"] | agents, "models": models}), encoding="utf-8")
+        file.write_text(
+            yaml.safe_dump({**CAMPAIGN, "agents": CAMPAIGN["agents"] | agents, "models": models}), encoding="utf-8"
+        )
         return self._begin("run", str(file))
 
     def resume(self) -> Campaign:
