@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
 from ..router import BudgetEnded, ReplyRefused, Task
+from ..router.structure import Shape, reply_grammar
 from .protocols import Desk, Json
 from .tries import tried
 
 
 @dataclass(frozen=True)
 class Question:
-    """What one agent asks; `key` names the piece of work and fixes its seed, `more` are prompts after the role's own.
+    """What one agent asks.
 
-    `refused` counts how often what came of this piece of work was refused.
+    `key` names the piece of work and fixes its seed, `more` are prompts after the role's own, `refused` counts how often
+    what came of this piece of work was refused. Where a server holds the reply to a grammar, it has at most `items` items,
+    and its texts are what the grammars of `texts` can write.
     """
 
     role: str
@@ -26,6 +30,13 @@ class Question:
     context: Json
     more: tuple[str, ...] = ()
     refused: int = 0
+    items: int = 0
+    texts: Callable[[], Mapping[str, str]] | None = None
+
+    def grammar(self) -> str:
+        """Return the grammar of the replies."""
+        texts = self.texts() if self.texts else {}
+        return reply_grammar(Shape(self.schema, self.items, texts), Task.max_tokens)
 
 
 async def answer(desk: Desk, question: Question) -> Json:
@@ -46,6 +57,7 @@ async def answer(desk: Desk, question: Question) -> Json:
         refused=question.refused,
         sensitivity=desk.config.sensitivity,
         jurisdiction=desk.config.jurisdiction,
+        grammar=question.grammar,
     )
     try:
         reply = await tried(desk, f"{question.role}/{question.key}", lambda: desk.asker.ask(task))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
+from ..factors.decoding import decoding_grammar
 from . import operators, review
 from .asking import Question, answer
 from .diversity import FACTOR
@@ -17,6 +19,8 @@ from .schemas import Candidates
 
 TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor")
 
+WINDOWS = (1, 2, 3, 4, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
+"""Windows in rows that a model held to a grammar may write."""
 SHOWN_ELITE = 12
 SHOWN_TRIED = 60
 HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
@@ -32,7 +36,10 @@ async def draft(desk: Desk, work: Work) -> Json:
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
         more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
-        question = Question("factor", intent, work.key, Candidates, context, more, refused=work.attempt)
+        question = Question(
+            "factor", intent, work.key, Candidates, context, more, work.attempt, context["request"]["count"],
+            _texts(desk, context),
+        )  # fmt: skip
         reply = await answer(desk, question)
         drafts, ended = await _redrafted(desk, work, question, reply.pop("candidates", []))
         return {**reply, **ended, "items": [operators.descent(each, _shown(work, context)) for each in drafts]}
@@ -52,6 +59,19 @@ async def propose(desk: Desk, work: Work) -> Json:
         return {**drafts, "items": [{"key": k, **c} for k, c in zip(work.attempts(), best, strict=False)]}
 
     return await desk.once("proposal", work.key, choose)
+
+
+def _texts(desk: Desk, context: Json) -> Callable[[], Mapping[str, str]] | None:
+    """Return what writes the grammar of the formulas; nothing where code is taken, too, which no grammar holds."""
+    spoken = context["language"]
+    if desk.config.python or not spoken["fields"]:
+        return None
+    return lambda: {"Candidate.text": _formulas(tuple(spoken["fields"]), tuple(spoken["groups"]))}
+
+
+@cache
+def _formulas(fields: tuple[str, ...], groups: tuple[str, ...]) -> str:
+    return decoding_grammar(fields, groups, WINDOWS)
 
 
 def _drafting(desk: Desk, work: Work) -> Drafting:
@@ -128,6 +148,7 @@ def figures(desk: Desk, mark: Mark) -> Json:
 
 
 def _context(desk: Desk, work: Work) -> Json:
+    """Return the context: what all branches of a round share first, since a server computes an equal beginning only once."""
     memory = desk.journal.read("recall", work.round_key) or {}
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
     past = memory if desk.config.memory else {}
@@ -137,16 +158,16 @@ def _context(desk: Desk, work: Work) -> Json:
         "language": language(desk, memory),
         "market": {"horizon_days": desk.horizon_days},
         **({"steer": desk.steer.record()} if desk.steer.record() else {}),
-        "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},
         "record": {
             "library": memory.get("library", []),
-            "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
-            "cited": _cited(past, hypothesis),
-            "unexplored": past.get("unexplored", []) if work.step == 0 else [],
-            "tried": _tried(desk, past, hypothesis, work),
             **({"operators": learnt} if learnt else {}),
             **review.shown(desk, review.number_of(work.round_key)),
+            "unexplored": past.get("unexplored", []) if work.step == 0 else [],
+            "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
+            "cited": _cited(past, hypothesis),
+            "tried": _tried(desk, past, hypothesis, work),
         },
+        "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},
         "branch": {
             "parents": [figures(desk, mark) for mark in work.best],
             "critique": _critique(desk, work),

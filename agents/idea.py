@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from ..router.structure import one_of
 from . import review
 from .asking import Question, answer
 from .diversity import Pile, Sieve, share_of
@@ -154,9 +155,18 @@ async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...]) -> 
         return {}
 
     async def ask() -> Json:
-        return await answer(desk, Question("idea", "hypotheses", key, Ideas, context, more))
+        count = context["request"]["count"]
+        question = Question("idea", "hypotheses", key, Ideas, context, more, items=count, texts=_texts_held(context))
+        return await answer(desk, question)
 
     return await desk.once("ideas", key, ask)
+
+
+def _texts_held(context: Json) -> Callable[[], Mapping[str, str]] | None:
+    """Return what writes the grammar of the fields that a hypothesis may name: those of the market."""
+    spoken = context["language"]
+    known = sorted({*spoken["fields"], *spoken["groups"]})
+    return (lambda: {"Hypothesis.fields": one_of(known)}) if known else None
 
 
 def _keep(desk: Desk, key: str, hypotheses: Sequence[Json]) -> list[str]:

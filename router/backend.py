@@ -23,7 +23,7 @@ from .errors import NoModel
 from .failover import LONGEST_PAUSE_S, Call, Course
 from .failures import Missed
 from .redaction import Redactor, guard
-from .replies import Answer, Beside, fits
+from .replies import Answer, Beside, constraint, fits
 from .route import Route, secret, wants_key
 from .task import Task
 from .timing import Timing
@@ -33,6 +33,7 @@ Providers = Mapping[str, Callable[[], Any]]
 
 DRIPPING = 2.0
 """Times its time that a call may take in all."""
+
 _aliases = itertools.count(1)
 
 
@@ -131,8 +132,8 @@ class Backend:
             path.write_text(certificate)
             self._pinned[name] = str(path)
 
-    async def send(self, task: Task, messages: Sequence[dict[str, str]], route: Route, shape: dict[str, Any]) -> Answer:
-        """Ask the models of a route, with retries and failover.
+    async def send(self, task: Task, messages: Sequence[dict[str, str]], route: Route, grammar: str = "") -> Answer:
+        """Ask the models of a route, with retries and failover; each is held to the schema in the way that its server knows.
 
         Raises
         ------
@@ -146,8 +147,8 @@ class Backend:
         ready = [name for name in route.fallbacks if self._keys[name] or not wants_key(self._config.models[name])]
 
         async def once(name: str) -> Answer:
-            request = {"messages": list(messages), "response_format": shape, **task.sampling()}
-            return await self._attempt(name, request)
+            held = constraint(self._config.models[name].model, task.schema, grammar)
+            return await self._attempt(name, {"messages": list(messages), **held, **task.sampling()})
 
         call = Call(
             names=(route.name, *ready),

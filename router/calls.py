@@ -18,8 +18,9 @@ from .budget import Account
 from .config import RouterConfig
 from .decision import Decision
 from .errors import Confidential, ModelFailed
-from .replies import Answer, Beside, response_format
+from .replies import HELD_BY_GRAMMAR, Answer, Beside
 from .route import Route
+from .structure import held_to
 from .task import Message, Task
 from .timing import Timing
 from .waiting import is_bound
@@ -41,6 +42,7 @@ class Turn:
     route: Route
     messages: tuple[Message, ...]
     request: str
+    grammar: str = ""
 
     @property
     def key(self) -> str:
@@ -104,7 +106,9 @@ class Calls:
             "schema": task.schema.model_json_schema(),
             "sampling": task.sampling(),
         }
-        return Turn(task, decision, route, messages, canonical_json(request))
+        grammar = _grammar(task) if request["model"].startswith(HELD_BY_GRAMMAR) else ""
+        request |= {"grammar": digest(grammar)} if grammar else {}
+        return Turn(task, decision, route, messages, canonical_json(request), grammar)
 
     async def make(self, turn: Turn) -> tuple[ModelCall, Answer, bool]:
         """Return the recorded call, its answer, and whether the ledger held it; it is sent only where it did not.
@@ -171,9 +175,7 @@ class Calls:
         for name, proof in proofs.items():
             self._backend.pin(name, proof.channel, proof.certificate)
         try:
-            return await self._backend.send(
-                task, turn.records(), Route(names[0], tuple(names[1:])), response_format(task.schema)
-            )
+            return await self._backend.send(task, turn.records(), Route(names[0], tuple(names[1:])), turn.grammar)
         except ModelFailed as error:
             if is_bound(task) and type(error) is ModelFailed:
                 waits = await self._access.waits(task, error.message)
@@ -197,6 +199,8 @@ class Calls:
         body: dict[str, Any] = {"text": answer.text, "finish": answer.finish}
         if answer.beside:
             body["beside"] = [asdict(each) for each in answer.beside]
+        if turn.grammar:
+            self._ledger.put(turn.grammar.encode())
         tokens_in, tokens_out, cost = self._backend.took(answer)
         return ModelCall(
             key=key,
@@ -241,3 +245,8 @@ class Calls:
 def _note(turn: Turn, key: str) -> Event:
     """Return what says why a call went where it did."""
     return Event(turn.task.run, ROUTED, key, turn.decision.record())
+
+
+def _grammar(task: Task) -> str:
+    """Return what the reply is held to by a server that can: a grammar of the task's own, or that of its schema."""
+    return task.grammar() if task.grammar else held_to(task.schema, task.max_tokens)

@@ -86,6 +86,20 @@ def response_format(schema: type[BaseModel]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": described}
 
 
+HELD_BY_GRAMMAR = "hosted_vllm/"
+"""How the names of models begin whose server takes a grammar for decoding."""
+
+
+def constraint(model: str, schema: type[BaseModel], grammar: str = "") -> dict[str, Any]:
+    """Return what holds a model to a schema: the grammar, where its server takes one and there is one.
+
+    The older names of this field (guided_grammar and others) are ignored by vLLM without an error, so they are never sent.
+    """
+    if grammar and model.startswith(HELD_BY_GRAMMAR):
+        return {"extra_body": {"structured_outputs": {"grammar": grammar}}}
+    return {"response_format": response_format(schema)}
+
+
 def depth(schema: object) -> int:
     """Return how deep the objects and lists of a JSON schema nest, those that it refers to included; text is 0."""
     defined = schema.get("$defs", {}) if isinstance(schema, Mapping) else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -34,6 +35,8 @@ class Task:
     `compared` must come out alike in several replies of a small model. `temperature` None leaves the model's own.
     `tenant` is on whose behalf it is asked: the caps of its name hold over all runs.
     An `idempotent` task may be sent to two models at once, if it is short and the house lets it (health.hedge).
+    `grammar` writes what the reply is held to while it is decoded, where the server can (see `structure.reply_grammar`); it
+    is asked for there only.
     """
 
     role: str
@@ -51,6 +54,7 @@ class Task:
     temperature: float | None = None
     tenant: str = ""
     idempotent: bool = False
+    grammar: Callable[[], str] | None = None
 
     def sampling(self) -> dict[str, Any]:
         """Return what steers the model's choice of words."""

@@ -69,9 +69,15 @@ class Budget:
 
 
 def batched_tokens(request: Request, device: Device) -> int:
-    """Return how many tokens a step takes in: the device's default, no more than the context, enough for all sequences."""
+    """Return how many tokens a step takes in: the device's default, no more than the context, enough for all sequences.
+
+    A CPU takes in a whole prompt at once: vLLM 0.32 ends with "CPU Generator does not use offset" where a request with a
+    seed, as ours are, has its prompt cut into steps.
+    """
     deepest = DEEPEST if request.speculate != "none" else 0
     least = max(FEWEST_TOKENS, request.most_sequences * (1 + deepest))
+    if not device.gpu:
+        return max(least, request.length)
     return max(least, min(device.batched_tokens, request.length))
 
 

@@ -137,7 +137,7 @@ def _flags(request: Request, device: Device, one: Budget, deep: Speculation | No
     flags["max-num-batched-tokens"] = one.rules.batched_tokens
     if device.gpu:
         flags["gpu-memory-utilization"] = request.utilization
-    flags |= {"enable-prefix-caching": True, "enable-chunked-prefill": True}
+    flags |= {"enable-prefix-caching": True, "enable-chunked-prefill": device.gpu}  # see `batched_tokens`
     flags["structured-outputs-config"] = {"backend": "xgrammar"}
     if deep:
         flags["speculative-config"] = _speculative(request, one, deep)
@@ -191,10 +191,11 @@ def _assumptions(request: Request, device: Device) -> list[str]:
 
 
 def arguments(plan: Plan, **changes: Any) -> list[str]:
-    """Return the flags as arguments; what is false is left out, what is a mapping becomes JSON."""
+    """Return the flags as arguments; what is false is left out or said to be off, what is a mapping becomes JSON."""
     words: list[str] = []
     for name, value in (plan.flags | changes).items():
         if value is False:
+            words += [f"--no-{name}"] if name.startswith("enable-") else []  # what vLLM does of itself otherwise
             continue
         words.append(f"--{name}")
         if value is not True:

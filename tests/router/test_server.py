@@ -73,17 +73,45 @@ def ask(build: Callable[..., Router], task: Task, **model: Any) -> Any:
     return asyncio.run(once())
 
 
-@pytest.mark.parametrize("provider", ["hosted_vllm", "openai"])
 def test_a_server_is_asked_with_schema_seed_and_key(
-    build: Callable[..., Router], task: Callable[..., Task], address: str, provider: str
+    build: Callable[..., Router], task: Callable[..., Task], address: str
 ) -> None:
-    reply = ask(build, task(), model=f"{provider}/tiny", api_base=address, api_key_env="K")
+    reply = ask(build, task(), model="openai/tiny", api_base=address, api_key_env="K")
     assert (reply.value.text, reply.tokens_in, reply.tokens_out) == ("drift", 11, 7)
     ((path, authorization, body),) = asked
     assert (path, authorization) == ("/v1/chat/completions", "Bearer sk-0123456789")
     assert (body["model"], body["seed"]) == ("tiny", 7)
     assert body["response_format"]["type"] == "json_schema"
     assert body["response_format"]["json_schema"]["schema"]["required"] == ["text", "direction"]
+
+
+def test_vllm_is_asked_with_a_grammar(build: Callable[..., Router], task: Callable[..., Task], address: str) -> None:
+    ask(build, task(), model="hosted_vllm/tiny", api_base=address)
+    ask(build, task("again", grammar=lambda: "root ::= digit"), model="hosted_vllm/tiny", api_base=address)
+    held = [body["structured_outputs"]["grammar"] for _, _, body in asked]
+    assert held[0].startswith("root ::= record_Idea\n")
+    assert held[1] == "root ::= digit"
+    assert not any("response_format" in body for _, _, body in asked)
+
+
+def test_a_server_is_asked_in_its_own_way_after_another_failed(
+    build: Callable[..., Router], task: Callable[..., Task], address: str
+) -> None:
+    statuses.extend([400])
+    here = {"place": "local", "tier": "local", "api_base": address}
+    models = {"first": {"model": "hosted_vllm/a", **here}, "then": {"model": "openai/b", **here}}
+
+    async def once() -> Any:
+        router = build({}, models=models, retries=0)
+        try:
+            return await router.ask(task())
+        finally:
+            await router.close()
+
+    assert asyncio.run(once()).model == "then"
+    (_, _, first), (_, _, then) = asked
+    assert ("structured_outputs" in first, "response_format" in first) == (True, False)
+    assert ("structured_outputs" in then, "response_format" in then) == (False, True)
 
 
 def test_a_busy_server_is_asked_again(build: Callable[..., Router], task: Callable[..., Task], address: str) -> None:

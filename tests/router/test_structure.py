@@ -1,0 +1,133 @@
+"""The grammar that a reply is held to: sentences are drawn from its text, and each must fit the schema."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from alphaloom.agents.schemas import Candidates, Critique, Ideas
+from alphaloom.factors import decoding_grammar, parse
+from alphaloom.router import RouterError
+from alphaloom.router.structure import Shape, bounded, held_to, longest, one_of, reply_grammar
+
+FIELDS, GROUPS = ("close", "volume", "returns"), ("sector",)
+FORMULAS = decoding_grammar(FIELDS, GROUPS, depth=4)
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{\d+,\d+\}|[()|?]|\w+')
+LETTERS = 'aé😀 {}[]:,"'
+
+
+class Kinds(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=2, max_length=5)
+    side: Literal["buy", 'se"ll', 3]
+    day: int = Field(ge=1, le=9)
+    size: int
+    share: float
+    sure: bool | None
+    tags: list[str] = Field(min_length=2, max_length=4)
+
+
+class Drawer:
+    """Draws sentences of a grammar as the exporter writes it: literals, classes, groups, counts, alternatives."""
+
+    def __init__(self, grammar: str, seed: int) -> None:
+        lines = (line.split(" ::= ", 1) for line in grammar.splitlines())
+        self.rules = {name: TOKEN.findall(body) for name, body in lines}
+        self.random = random.Random(seed)
+
+    def draw(self, rule: str = "root") -> str:
+        if rule == "character":
+            letter = self.random.choice(LETTERS)
+            return '\\"' if letter == '"' else letter
+        return self._alternatives(iter([*self.rules[rule], ")"]))
+
+    def _alternatives(self, tokens: Iterator[str]) -> str:
+        """Draw one of the alternatives up to the parenthesis that closes them; all are read."""
+        found: list[list[list[str]]] = [[]]
+        level: list[str] = []
+        depth = 0
+        for token in tokens:
+            if token == ")" and not depth:
+                break
+            depth += {"(": 1, ")": -1}.get(token, 0)
+            level.append(token)
+            if depth:
+                continue
+            if token == "|":
+                found.append([])
+            elif token == "?" or token[0] == "{":
+                found[-1][-1] += level
+            else:
+                found[-1].append(level)
+            level = []
+        return "".join(self._item(item) for item in self.random.choice(found))
+
+    def _item(self, item: list[str]) -> str:
+        least, most = 1, 1
+        if item[-1] == "?":
+            least, most, item = 0, 1, item[:-1]
+        elif item[-1][0] == "{" and len(item) > 1:
+            (least, most), item = map(int, item[-1][1:-1].split(",")), item[:-1]
+        return "".join(self._once(item) for _ in range(self.random.choice((least, most))))
+
+    def _once(self, item: list[str]) -> str:
+        if item[0] == "(":
+            return self._alternatives(iter(item[1:]))
+        if item[0].startswith('"'):
+            return re.sub(r"\\(.)", r"\1", item[0][1:-1])
+        return "7" if item[0][0] == "[" else self.draw(item[0])
+
+
+SHAPES = {
+    "ideas": Shape(Ideas, 3, {"Hypothesis.fields": one_of(FIELDS)}),
+    "candidates": Shape(Candidates, 2, {"Candidate.text": FORMULAS}),
+    "critique": Shape(Critique),
+    "kinds": Shape(Kinds),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("tokens", [300, 4_000])
+def test_each_sentence_fits_and_leaves_room(name: str, tokens: int) -> None:
+    shape = SHAPES[name]
+    grammar = reply_grammar(shape, tokens)
+    for seed in range(60):
+        text = Drawer(grammar, seed).draw()
+        reply = shape.schema.model_validate_json(text)
+        assert len(text) <= 2 * 3 * tokens  # as many escapes as characters, at the worst
+        for each in getattr(reply, "candidates", []):
+            assert parse(each.text, fields=FIELDS, groups=GROUPS)
+        for each in getattr(reply, "hypotheses", []):
+            assert {*each.fields} <= {*FIELDS}
+
+
+def test_what_was_asked_for_is_the_most_that_is_said() -> None:
+    drawn = [Drawer(reply_grammar(SHAPES["ideas"], 4_000), seed).draw() for seed in range(20)]
+    assert {len(Ideas.model_validate_json(text).hypotheses) for text in drawn} == {1, 3}
+
+
+def test_a_bound_that_leaves_room_stays() -> None:
+    schema = Critique.model_json_schema()
+    assert longest(bounded(schema, 10**9)) == longest(schema)
+    assert longest(bounded(schema, 3_000)) <= 3_000 < longest(schema)
+
+
+class Nested(BaseModel):
+    inner: list[Nested] = []
+
+
+class Mapped(BaseModel):
+    shares: dict[str, float]
+
+
+@pytest.mark.parametrize(("schema", "said"), [(Nested, "holds itself"), (Mapped, "may hold any key")])
+def test_what_need_not_end_gets_no_grammar(schema: type[BaseModel], said: str) -> None:
+    assert held_to(schema, 100) == ""
+    with pytest.raises(RouterError, match=said):
+        reply_grammar(Shape(schema), 100)
