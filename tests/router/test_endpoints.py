@@ -218,6 +218,27 @@ def test_a_paid_call_without_an_answer_is_charged_at_its_worst_and_made_twice_at
     assert one.posts + two.posts == 4
 
 
+def test_a_paid_call_that_nobody_answers_is_on_the_bill_and_asked_again_by_who_asks_again(
+    build: Build, task: Make, one: Server, ledger: Ledger
+) -> None:
+    one.hangs = True
+    paid = settings(at(one, **PAID), retries=5, timeout_seconds=0.8)
+    for times in (1, 2):
+        with pytest.raises(ModelFailed):
+            asyncio.run(asked(build(**paid), [task(max_tokens=100)]))
+        lost = ledger.calls("one")
+        bodies = [json.loads(ledger.get(call.reply)) for call in lost]
+        assert [(body["text"], body["finish"]) for body in bodies] == [("", "lost")] * times
+        worst = [sum(each["cost_usd"] for each in body["beside"]) for body in bodies]
+        assert [call.cost_usd for call in lost] == pytest.approx(worst)
+        assert sum(call.attempts for call in lost) == one.posts
+        assert ledger.holds.open() == []
+    one.hangs = False
+    (reply,) = asyncio.run(asked(build(**paid), [task(max_tokens=100)]))
+    assert not reply.cached
+    assert len(ledger.calls("one")) == 3
+
+
 @pytest.fixture
 def hedged(build: Build, task: Make, one: Server, two: Server) -> Callable[..., Reply[Any]]:
     """Return what asks after the first model has shown to be quick, and has become slow."""
