@@ -152,7 +152,7 @@ def test_a_campaign_that_is_killed_goes_on_and_pays_for_nothing_twice(campaign: 
     sent = settled(server)
     campaign.resume().finish()
     after = campaign.calls()
-    assert keys(after)[: len(known)] == keys(known)
+    assert set(keys(known)) <= set(keys(after))
     assert len(set(keys(after))) == len(after)
     assert settled(server) - sent == len(after) - len(known)
 
@@ -169,7 +169,7 @@ def test_a_campaign_outlives_its_server(campaign: Campaign, tmp_path_factory: py
         own.start()
         campaign.finish()
         after = campaign.calls()
-        assert keys(after)[: len(known)] == keys(known)
+        assert set(keys(known)) <= set(keys(after))
         assert settled(own) == len(after) - len(known)
     finally:
         own.stop()
