@@ -57,6 +57,7 @@ async def answer(desk: Desk, question: Question) -> Json:
         refused=question.refused,
         sensitivity=desk.config.sensitivity,
         jurisdiction=desk.config.jurisdiction,
+        tenant=desk.config.tenant,
         grammar=question.grammar,
     )
     try:

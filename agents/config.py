@@ -89,6 +89,10 @@ class AgentsConfig(BaseModel):
         default="", max_length=40,
         description="which all that agents ask may not leave, such as CH; models of place local and attested ones stand in any",
     )  # fmt: skip
+    tenant: str = Field(
+        default="", max_length=80,
+        description="on whose behalf agents ask: the caps of that name in models.budget.tenants hold over all runs",
+    )  # fmt: skip
     max_likeness: float = Field(
         default=0.8, gt=0, le=1,
         description="share of words from which two hypotheses of one direction, horizon and fields are one; 1: the same words",

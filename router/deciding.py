@@ -151,7 +151,7 @@ class Decider:
                 prompt=task.messages[-1].content, role=task.role, intent=task.intent,
                 context_tokens=int(sent / BYTES_OF_A_TOKEN) + 1, reply_tokens=task.max_tokens,
                 schema_depth=depth(task.schema.model_json_schema()), sensitivity=task.sensitivity,
-                jurisdiction=task.jurisdiction, failures=failures or {}, attested=attested,
+                jurisdiction=task.jurisdiction, latency_s=task.latency_s, failures=failures or {}, attested=attested,
             )
         )  # fmt: skip
         if decision.model is None:

@@ -33,7 +33,8 @@ class Task:
     reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there.
     `refused` counts how often what came of the same piece of work was refused before; members of the schema that are
     `compared` must come out alike in several replies of a small model. `temperature` None leaves the model's own.
-    `tenant` is on whose behalf it is asked: the caps of its name hold over all runs.
+    `tenant` is on whose behalf it is asked: the caps of its name hold over all runs. A reply that is wanted within
+    `latency_s` seconds is asked of a model that is fast enough, if there is one in its tier.
     An `idempotent` task may be sent to two models at once, if it is short and the house lets it (health.hedge).
     `grammar` writes what the reply is held to while it is decoded, where the server can (see `structure.reply_grammar`); it
     is asked for there only.
@@ -53,6 +54,7 @@ class Task:
     max_tokens: int = 4000
     temperature: float | None = None
     tenant: str = ""
+    latency_s: float | None = None
     idempotent: bool = False
     grammar: Callable[[], str] | None = None
 

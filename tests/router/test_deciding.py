@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.router import RouterConfig
+from alphaloom.router import RouterConfig, Task
 from alphaloom.router.classifier import INTENTS
 from alphaloom.router.classifier.model import Classifier
 from alphaloom.router.deciding import NEXT, Asked, Decider
@@ -107,6 +109,12 @@ def test_a_call_that_does_not_fit_or_is_in_haste_goes_to_another_of_its_tier() -
     assert decider().decide(Asked(prompt=EASY, context_tokens=1_900)).model == "quick"
     assert decider().decide(Asked(prompt=EASY, latency_s=3.0)).model == "quick"
     assert decider().decide(Asked(prompt=EASY, latency_s=30.0)).model == "small"
+
+
+def test_a_tasks_own_latency_is_the_one_that_counts(task: Callable[..., Task]) -> None:
+    hasty = replace(task(EASY, role="", intent="", max_tokens=400), latency_s=3.0)
+    assert decider().route(hasty)[1].name == "quick"
+    assert decider().route(replace(hasty, latency_s=30.0))[1].name == "small"
 
 
 @given(
