@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import operators, review
 from .asking import Question, answer
 from .factor import HYPOTHESIS
-from .marks import Mark, Work, finite
+from .marks import Mark, Work, figure
 from .protocols import Desk, Json
 from .schemas import Critique
 
@@ -34,9 +34,9 @@ def measured(desk: Desk, mark: Mark) -> Json:
     return {
         "id": mark.id,
         "text": scored.get("text", ""),
-        **{name: finite(sheet.get(name)) for name in NUMBERS},
-        **{name: {key: finite(value) for key, value in sheet.get(name, {}).items()} for name in TABLES},
-        "quantile_returns": [finite(value) for value in sheet.get("quantile_returns", [])],
+        **{name: figure(sheet.get(name)) for name in NUMBERS},
+        **{name: {key: figure(value) for key, value in sheet.get(name, {}).items()} for name in TABLES},
+        "quantile_returns": [figure(value) for value in sheet.get("quantile_returns", [])],
         "weaknesses": [{"code": w["code"], "message": w["message"]} for w in scored.get("weaknesses", [])],
     }
 
@@ -49,8 +49,8 @@ def _context(desk: Desk, work: Work) -> Json:
     return {
         "task": "critique",
         "market": {"horizon_days": desk.horizon_days},
+        **({"record": record} if record else {}),
         "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS},
         "factors": [measured(desk, mark) for mark in work.best[:SHOWN]],
-        **({"record": record} if record else {}),
         "request": {"step": work.step, "remaining": desk.config.steps - work.step},
     }

@@ -13,7 +13,7 @@ from .asking import Question, answer
 from .diversity import FACTOR
 from .drafting import MOST_DRAFTS, Drafting
 from .idea import language
-from .marks import Mark, Work, finite
+from .marks import Mark, Work, figure
 from .protocols import Desk, Json
 from .schemas import Candidates
 
@@ -141,8 +141,8 @@ def figures(desk: Desk, mark: Mark) -> Json:
         "id": mark.id,
         "text": scored.get("text", ""),
         "t": round(mark.t, 2),
-        "rank_ic": finite(sheet.get("rank_ic")),
-        "turnover": finite(sheet.get("turnover")),
+        "rank_ic": figure(sheet.get("rank_ic")),
+        "turnover": figure(sheet.get("turnover")),
         "weaknesses": [weakness["code"] for weakness in scored.get("weaknesses", [])],
     }
 

@@ -34,6 +34,12 @@ def finite(value: object) -> float | None:
     return None
 
 
+def figure(value: object) -> float | None:
+    """Return a number as a prompt tells it: four digits that count; more say nothing to a reader and are paid for."""
+    number = finite(value)
+    return None if number is None else float(f"{number:.4g}")
+
+
 def ranked(marks: Iterable[Mark], limit: int) -> list[Mark]:
     """Return the strongest by |t|, one per id; ties by id, so that the order of arrival never shows."""
     ordered = sorted(marks, key=lambda mark: (-abs(mark.t), mark.id, numbered(mark.key)))
