@@ -61,6 +61,11 @@ class Access:
             raise await self.waits(task)
         return still, {name: proof for name in held if (proof := self._attestations.proof(name))}
 
+    def still(self, task: Task, name: str) -> bool:
+        """Return whether a model may see a task at this moment, without asking anybody."""
+        proved = self._attestations.proof(name) is not None
+        return not barred(self._models[name], task.sensitivity, task.jurisdiction, proved)
+
     async def waits(self, task: Task, said: str = "") -> ConfidentialWaits:
         """Return the error that names each model and why it is not available; `said` is why a call failed."""
         return await waiting(task, self._models, self._attestations, self._seen, said)

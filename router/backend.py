@@ -132,8 +132,17 @@ class Backend:
             path.write_text(certificate)
             self._pinned[name] = str(path)
 
-    async def send(self, task: Task, messages: Sequence[dict[str, str]], route: Route, grammar: str = "") -> Answer:
+    async def send(
+        self,
+        task: Task,
+        messages: Sequence[dict[str, str]],
+        route: Route,
+        grammar: str = "",
+        still: Callable[[str], bool] = bool,
+    ) -> Answer:
         """Ask the models of a route, with retries and failover; each is held to the schema in the way that its server knows.
+
+        `still` says, right before each attempt, whether a model may see the task: a call may wait longer than a proof holds.
 
         Raises
         ------
@@ -147,6 +156,8 @@ class Backend:
         ready = [name for name in route.fallbacks if self._keys[name] or not wants_key(self._config.models[name])]
 
         async def once(name: str) -> Answer:
+            if not still(name):
+                raise Missed("not asked: its proof has ended")
             held = constraint(self._config.models[name].model, task.schema, grammar)
             return await self._attempt(name, {"messages": list(messages), **held, **task.sampling()})
 

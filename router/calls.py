@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -175,7 +175,9 @@ class Calls:
         for name, proof in proofs.items():
             self._backend.pin(name, proof.channel, proof.certificate)
         try:
-            return await self._backend.send(task, turn.records(), Route(names[0], tuple(names[1:])), turn.grammar)
+            route = Route(names[0], tuple(names[1:]))
+            still = partial(self._access.still, task)
+            return await self._backend.send(task, turn.records(), route, turn.grammar, still)
         except ModelFailed as error:
             if is_bound(task) and type(error) is ModelFailed:
                 waits = await self._access.waits(task, error.message)

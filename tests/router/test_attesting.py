@@ -19,6 +19,7 @@ from alphaloom.ledger import Ledger
 from alphaloom.router import Confidential, ConfidentialWaits, Reply, Router, RouterConfig, Task
 from alphaloom.router.attesting import Attestations, Attested, Endpoint, Refused, Verifier
 from alphaloom.router.config import ModelSettings
+from benchmarks.servers import Server
 
 from .served import Served, chatting
 
@@ -165,9 +166,9 @@ def settings(told: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {"model": "hosted_vllm/qwen", "place": "attested", **FREE, **trusted, **changes}
 
 
-def asked(ledger: Ledger, task: Task, models: dict[str, Any], **more: Any) -> Reply[Any]:
+def asked(ledger: Ledger, task: Task, models: dict[str, Any], retries: int = 0, **more: Any) -> Reply[Any]:
     async def once() -> Any:
-        config = RouterConfig.model_validate({"models": models, "retries": 0, "timeout_seconds": 20})
+        config = RouterConfig.model_validate({"models": models, "retries": retries, "timeout_seconds": 20})
         router = Router(config, ledger, environment={}, **more)
         try:
             return await router.ask(task)
@@ -270,6 +271,16 @@ def test_a_proof_that_ends_while_a_call_waits_stops_it(ledger: Ledger, task: Mak
     with pytest.raises(ConfidentialWaits, match="something else"):
         asked(ledger, task(sensitivity="confidential"), {"far": far}, verifier=verifier, clock=clock)
     assert len(served.bodies) == before
+
+
+def test_a_proof_that_ends_between_two_attempts_stops_the_second(ledger: Ledger, task: Make) -> None:
+    clock = Clock()
+    with Server(statuses=[503], before_answer=lambda: clock.later(30)) as server:
+        models = {"far": FAR | FREE | {"api_base": server.address}}
+        verifier = Scripted(proof(seconds=20), Refused("it runs something else"))
+        with pytest.raises(ConfidentialWaits, match="something else"):
+            asked(ledger, task(sensitivity="confidential"), models, retries=3, verifier=verifier, clock=clock)
+        assert server.posts == 1
 
 
 def test_without_a_verifier_an_attested_model_is_as_any_that_is_elsewhere(
