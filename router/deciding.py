@@ -11,6 +11,7 @@ from .config import ModelSettings, RouterConfig, Tier
 from .decision import Alternative, Decision, Difficulty
 from .errors import NoModel
 from .intents import intent_of
+from .own_intents import examples_of
 from .prices import price_of
 from .replies import depth
 from .route import Route, barred, permitted
@@ -83,7 +84,8 @@ class Decider:
     config : RouterConfig
         Models, policies and thresholds.
     classifier : Classifier, optional
-        Reads texts; by default the one over `routing.embedding`, or where none is named the one that ships.
+        Reads texts; by default the one over `routing.embedding`, or where none is named the one that ships, with
+        `routing.own_intents` beside our intents.
     """
 
     def __init__(self, config: RouterConfig, classifier: Classifier | None = None) -> None:
@@ -93,11 +95,19 @@ class Decider:
     @cached_property
     def classifier(self) -> Classifier:
         """What reads texts, loaded when the first text is read."""
+        own, base = examples_of(self.config.routing.own_intents), self._given or self._base()
+        if not own:
+            return base
+        from .classifier.own import OwnClassifier
+
+        return OwnClassifier(base, own)
+
+    def _base(self) -> Classifier:
         from .classifier.model import Classifier
 
         folder = self.config.routing.embedding
-        if self._given or folder is None:
-            return self._given or Classifier.shipped()
+        if folder is None:
+            return Classifier.shipped()
         from .classifier.embedding import Embedded
 
         own = Embedded(folder)

@@ -50,7 +50,7 @@ def intent_of(
     known = declared if declared in INTENTS else CALLS.get(declared or "", declared)
     if known:
         return known, {known: 1.0}
-    prior = (own or {}).get(role or "") or ROLES.get(role or "") or ({role: 1.0} if role in INTENTS else None)
+    prior = (own or {}).get(role or "") or ROLES.get(role or "") or ({role: 1.0} if role in text.intents else None)
     if prior is None:
         return text.intent, text.intents
     weighed = {name: share * text.intents.get(name, 1.0) for name, share in prior.items()}
