@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .classifier import INTENTS
 from .config import ModelSettings, RouterConfig, Tier
 from .decision import Alternative, Decision, Difficulty
 from .errors import NoModel
@@ -133,6 +134,8 @@ class Decider:
             "schema_depth": asked.schema_depth, "sensitivity": asked.sensitivity, "jurisdiction": asked.jurisdiction,
             "attested": sorted(asked.attested), "latency_s": asked.latency_s, "failures": dict(asked.failures), "classifier": self.classifier.name,
         }  # fmt: skip
+        if own := {name: round(share, 4) for name, share in reading.intents.items() if name not in INTENTS}:
+            signals["own_intents"] = own
         others = [self._alternative(name, sized, NEXT) for name in order[1:]]
         others += [self._alternative(name, sized, why) for name, why in closed.items()]
         difficulty: Difficulty = "high" if reading.hard > 0.5 else "low"

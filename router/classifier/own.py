@@ -67,10 +67,13 @@ class Taught:
         prompts = [each.prompt for each in ours] + [text for name in names for text in sorted(own[name])]
         wanted = [INTENTS.index(each.intent) for each in ours]
         wanted += [len(INTENTS) + at for at, name in enumerate(names) for _ in own[name]]
-        weights, left_out = _ridge(vectors.rows(prompts), vectors.width, np.array(wanted), len(INTENTS) + len(names))
+        groups = [each.voice for each in ours] + [f" {at}" for at in range(len(prompts) - len(ours))]
+        weights, left_out = _ridge(
+            vectors.rows(prompts), vectors.width, np.array(wanted), len(INTENTS) + len(names), groups
+        )
         ahead = _ahead(left_out)
         columns = np.array(wanted) - len(INTENTS)
-        limits = np.quantile(ahead[columns < 0], 1.0 - TAKEN / len(names), axis=0, method="higher")
+        limits = np.quantile(_to_lose(left_out, ahead, columns), 1.0 - TAKEN / len(names), axis=0, method="higher")
         held = [ahead[columns == at, at] for at in range(len(names))]
         slopes = [_slope(mine, ahead[columns < 0, at]) for at, mine in enumerate(held)]
         recalled = [float(np.mean(mine > limit)) for mine, limit in zip(held, limits, strict=True)]
@@ -133,7 +136,9 @@ def one_of_each(examples: Sequence[Example]) -> list[Example]:
     return list({each.template: each for each in reversed(examples)}.values())[::-1]
 
 
-def _ridge(found: Sequence[Features], width: int, wanted: NDArray[np.int64], classes: int) -> tuple[Table, Table]:
+def _ridge(
+    found: Sequence[Features], width: int, wanted: NDArray[np.int64], classes: int, groups: Sequence[str]
+) -> tuple[Table, Table]:
     """Return weights ``[width + 1, classes]`` and what each row would score had it been left out ``[rows, classes]``.
 
     Classes count alike, however many rows they have. In the dual the left-out score is exact: what is wanted, less the row's
@@ -150,21 +155,31 @@ def _ridge(found: Sequence[Features], width: int, wanted: NDArray[np.int64], cla
     told = (wanted[:, None] == np.arange(classes)).astype(np.float64)
     inverse = np.linalg.inv(likeness + np.diag(penalty * classes * counts[wanted] / len(found)))
     dual = inverse @ told
-    left_out = told - dual / np.diag(inverse)[:, None]
+    left_out = told.copy()
+    for group in sorted(set(groups)):
+        at = np.flatnonzero(np.array(groups) == group)
+        left_out[at] -= np.linalg.solve(inverse[np.ix_(at, at)], dual[at])
     return np.vstack([rows.T @ dual, dual.sum(axis=0)]), left_out
+
+
+def _to_lose(left_out: Table, ahead: Table, columns: NDArray[np.int64]) -> Table:
+    """Return how far each own intent lies ahead on each prompt of ours; without end behind where ours is misread anyway."""
+    ours = columns < 0
+    right = left_out[ours, : len(INTENTS)].argmax(axis=1) == columns[ours] + len(INTENTS)
+    return np.where(right[:, None], ahead[ours], -1e9)
 
 
 def _ahead(scores: Table) -> Table:
     """Return how far each own intent lies ahead of the best of all others ``[rows, own]``."""
     places = range(len(INTENTS), scores.shape[1])
     best = [np.delete(scores, place, axis=1).max(axis=1) for place in places]
-    return scores[:, len(INTENTS) :] - np.column_stack(best)
+    return np.asarray(scores[:, len(INTENTS) :] - np.column_stack(best))
 
 
 def _slope(mine: Table, others: Table) -> float:
     """Return by how much the logarithm of the odds grows: that of two normal laws with one variance."""
-    spread = (np.var(mine) + np.var(others)) / 2.0
-    return float(max(np.mean(mine) - np.mean(others), 1e-3) / max(spread, 1e-6))
+    spread = float(np.var(mine) + np.var(others)) / 2.0
+    return max(float(np.mean(mine) - np.mean(others)), 1e-3) / max(spread, 1e-6)
 
 
 def _cache() -> Path:
@@ -188,7 +203,5 @@ def _keep(path: Path, taught: Taught) -> None:
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-            np.savez(
-                part, weights=taught.weights, limits=taught.limits, slopes=taught.slopes, recalled=taught.recalled
-            )
+            np.savez(part, weights=taught.weights, limits=taught.limits, slopes=taught.slopes, recalled=taught.recalled)
         os.replace(part.name, path)
