@@ -21,6 +21,8 @@ __all__ = ["route"]
 
 ROUTER_FILE = Path("router.yaml")
 MOST_CHARACTERS = 1_000_000
+SURE = 0.8
+"""Share of its own examples from which on nothing is said of an intent of the user's."""
 
 RouterFile = Annotated[
     Path | None,
@@ -73,6 +75,7 @@ def route(
         print_object(decision.record())
     else:
         _print(decision)
+        _tell_of_own(decider)
 
 
 def _decided(decider: Decider, line: _Line, confidential: bool) -> Decision:
@@ -80,6 +83,21 @@ def _decided(decider: Decider, line: _Line, confidential: bool) -> Decision:
 
     sensitivity: Any = "confidential" if confidential else "public"
     return decider.decide(Asked(prompt=line.prompt, role=line.role, sensitivity=sensitivity))
+
+
+def _tell_of_own(decider: Decider) -> None:
+    """Say which intents of the user's own are hard to recognise by their examples."""
+    from ..router.classifier.own import OwnClassifier
+
+    if not isinstance(decider.classifier, OwnClassifier):
+        return
+    taught = decider.classifier.taught
+    for name, share in zip(taught.names, taught.recalled, strict=True):
+        if share < SURE:
+            notices().print(
+                f"{name}: {share:.0%} of its examples are recognised when each is left out. More of them, in other words, help; "
+                "so does routing.embedding, or a role that says it (routing.roles)."
+            )
 
 
 def _decider(path: Path | None) -> Decider:

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from .own_intents import OwnIntent, examples_of
+
 Tier: TypeAlias = Literal["local", "frontier"]
 Choice: TypeAlias = Literal["local", "frontier", "auto"]
 """A tier that is fixed, or one that the prompt decides."""
@@ -172,6 +174,7 @@ class RoutingSettings(_Settings):
     roles: dict[str, dict[str, float]] = Field(
         default={}, description="roles of yours: how likely each intent is, before a word was read"
     )
+    own_intents: dict[str, OwnIntent] = Field(default={}, description="intents of yours, told by example prompts")
     policy: Literal["cascade", "direct", "learned"] = Field(
         default="cascade",
         description="cascade: what a small model cannot do goes up; direct: it stays; learned: the cheapest by outcomes",
@@ -205,12 +208,11 @@ class RoutingSettings(_Settings):
     )
 
     def beside(self, folder: Path) -> Self:
-        """Return the settings with a path that starts from a folder made absolute."""
-        return (
-            self
-            if self.embedding is None
-            else self.model_copy(update={"embedding": (folder / self.embedding).absolute()})
-        )
+        """Return the settings with a path that starts from a folder made absolute, and with examples read from files."""
+        own = {name: each.beside(name, folder) for name, each in self.own_intents.items()}
+        examples_of(own)
+        embedding = None if self.embedding is None else (folder / self.embedding).absolute()
+        return self.model_copy(update={"own_intents": own, "embedding": embedding})
 
 
 class HealthSettings(_Settings):

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .classifier import INTENTS
 from .config import ModelSettings, RouterConfig, Tier
 from .decision import Alternative, Decision, Difficulty
 from .errors import NoModel
 from .intents import intent_of
+from .own_intents import examples_of
 from .prices import price_of
 from .replies import depth
 from .route import Route, barred, permitted
@@ -83,7 +85,8 @@ class Decider:
     config : RouterConfig
         Models, policies and thresholds.
     classifier : Classifier, optional
-        Reads texts; by default the one over `routing.embedding`, or where none is named the one that ships.
+        Reads texts; by default the one over `routing.embedding`, or where none is named the one that ships, with
+        `routing.own_intents` beside our intents.
     """
 
     def __init__(self, config: RouterConfig, classifier: Classifier | None = None) -> None:
@@ -93,11 +96,19 @@ class Decider:
     @cached_property
     def classifier(self) -> Classifier:
         """What reads texts, loaded when the first text is read."""
+        own, base = examples_of(self.config.routing.own_intents), self._given or self._base()
+        if not own:
+            return base
+        from .classifier.own import OwnClassifier
+
+        return OwnClassifier(base, own)
+
+    def _base(self) -> Classifier:
         from .classifier.model import Classifier
 
         folder = self.config.routing.embedding
-        if self._given or folder is None:
-            return self._given or Classifier.shipped()
+        if folder is None:
+            return Classifier.shipped()
         from .classifier.embedding import Embedded
 
         own = Embedded(folder)
@@ -123,6 +134,8 @@ class Decider:
             "schema_depth": asked.schema_depth, "sensitivity": asked.sensitivity, "jurisdiction": asked.jurisdiction,
             "attested": sorted(asked.attested), "latency_s": asked.latency_s, "failures": dict(asked.failures), "classifier": self.classifier.name,
         }  # fmt: skip
+        if own := {name: round(share, 4) for name, share in reading.intents.items() if name not in INTENTS}:
+            signals["own_intents"] = own
         others = [self._alternative(name, sized, NEXT) for name in order[1:]]
         others += [self._alternative(name, sized, why) for name, why in closed.items()]
         difficulty: Difficulty = "high" if reading.hard > 0.5 else "low"

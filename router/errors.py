@@ -8,6 +8,7 @@ RouterError                    the base of this room
 │   ├── RequestRefused         they will not take this request, however often it is sent
 │   └── AccessRefused          they will not take any: the key or the model's name is wrong, or nothing is left to pay with
 ├── BadClassifier              what reads prompts cannot be read itself, or is of another version
+│   └── BadExamples            what tells an intent of the user's own cannot be used
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs
 ├── BudgetEnded                the next call could pass the cap on calls, tokens or money
 ├── QueueFull                  as many calls of this tenant wait as may wait
@@ -87,6 +88,12 @@ class BadClassifier(RouterError):
     """What reads prompts, or what it is made from, cannot be used."""
 
     code = "bad_classifier"
+
+
+class BadExamples(BadClassifier):
+    """An intent of the user's own has a name that is taken, or examples that cannot be used."""
+
+    code = "bad_examples"
 
 
 class ReplyRefused(RouterError):

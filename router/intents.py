@@ -35,7 +35,8 @@ def intent_of(
 ) -> tuple[str, dict[str, float]]:
     """Return what is wanted, and how likely each intent is by role and text together.
 
-    A declared intent is taken at its word. A role weighs the text's probabilities (Bayes' rule); a role that nobody has heard
+    A declared intent is taken at its word; only what our agents call theirs is weighed by the text where the user says that
+    their role also sends an intent of the user's own that texts can tell. A role weighs the text's probabilities (Bayes' rule); a role that nobody has heard
     of says nothing, and one that is the name of an intent says that.
 
     Parameters
@@ -48,9 +49,11 @@ def intent_of(
         Roles of the user's, before those of ours.
     """
     known = declared if declared in INTENTS else CALLS.get(declared or "", declared)
-    if known:
+    said = (own or {}).get(role or "")
+    told_by_text = declared in CALLS and any(name in text.intents and name not in INTENTS for name in said or ())
+    if known and not told_by_text:
         return known, {known: 1.0}
-    prior = (own or {}).get(role or "") or ROLES.get(role or "") or ({role: 1.0} if role in INTENTS else None)
+    prior = said or ROLES.get(role or "") or ({role: 1.0} if role in text.intents else None)
     if prior is None:
         return text.intent, text.intents
     weighed = {name: share * text.intents.get(name, 1.0) for name, share in prior.items()}

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..errors import BadClassifier
 from .examples import Example, read_examples
+from .features import Features
 from .frames import unframed
 from .reading import INTENTS
 
@@ -70,6 +71,7 @@ class Embedded:
 
     def __init__(self, directory: Path, cache: Path | None = None, examples: Sequence[Example] | None = None) -> None:
         self._encoder = _Encoder(directory)
+        self._last: tuple[str, Features] | None = None
         learned = read_examples() if examples is None else examples
         digest = self._encoder.digest(repr((each.prompt, each.intent, each.hard)).encode() for each in learned)
         self.name = f"embedding-{digest[:12]}"
@@ -83,8 +85,22 @@ class Embedded:
 
     def scores(self, prompt: str) -> NDArray[np.float64]:
         """Return the scores of a prompt, see `model.Vectors`."""
-        row = self.embed([prompt])[0].astype(np.float64)
+        row = self.rows([prompt])[0].weights.astype(np.float64)
         return np.asarray(row @ self._head[:-1] + self._head[-1], dtype=np.float64)
+
+    @property
+    def width(self) -> int:
+        """The size of the embedding."""
+        return self._encoder.dimension
+
+    def rows(self, prompts: Sequence[str]) -> list[Features]:
+        """Return the embedding of each prompt; one that was asked for just before is not made again."""
+        if len(prompts) == 1 and self._last and self._last[0] == prompts[0]:
+            return [self._last[1]]
+        columns = np.arange(self.width)
+        found = [Features(columns, row) for row in self.embed(prompts)]
+        self._last = (prompts[-1], found[-1]) if found else None
+        return found
 
     def embed(self, prompts: Sequence[str]) -> Rows:
         """Return a row of length one for each prompt; all zero where there is nothing to read."""

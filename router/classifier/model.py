@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadClassifier
-from .features import BUCKETS, features
+from .features import BUCKETS, Features, features
 from .reading import INTENTS, Reading
 
 __all__ = ["Classifier", "Vectors"]
@@ -26,6 +27,15 @@ STEPS = 127
 
 class Vectors(Protocol):
     """What turns a prompt into what the weights are multiplied by, already multiplied: one number for each column."""
+
+    @property
+    def width(self) -> int:
+        """How many columns `rows` may name."""
+        ...
+
+    def rows(self, prompts: Sequence[str]) -> list[Features]:
+        """Return what of each prompt is multiplied by the weights."""
+        ...
 
     def scores(self, prompt: str) -> NDArray[np.float64]:
         """Return the scores ``[intents + 1]`` of a prompt before they are probabilities; the last is that of hardness."""
@@ -61,6 +71,15 @@ class Table:
         summed = found.weights @ self.steps[found.rows].astype(np.float32)
         return np.asarray(summed * self.sizes + self.bias, dtype=np.float64)
 
+    @property
+    def width(self) -> int:
+        """How many buckets there are."""
+        return len(self.rarity)
+
+    def rows(self, prompts: Sequence[str]) -> list[Features]:
+        """Return the features of each prompt."""
+        return [features(prompt, self._rarity) for prompt in prompts]
+
     @classmethod
     def of(
         cls, weights: NDArray[np.float64], bias: NDArray[np.float64], rarity: NDArray[np.uint8], rarest: float
@@ -83,7 +102,7 @@ class Classifier:
     """
 
     def __init__(self, vectors: Vectors, name: str) -> None:
-        self._vectors, self.name = vectors, name
+        self.vectors, self.name = vectors, name
 
     @classmethod
     def shipped(cls, path: Path = SHIPPED) -> Self:
@@ -112,7 +131,7 @@ class Classifier:
 
     def read(self, prompt: str) -> Reading:
         """Return what a prompt says of itself."""
-        scores = self._vectors.scores(prompt)
+        scores = self.vectors.scores(prompt)
         intents = np.exp(scores[:-1] - scores[:-1].max())
         shares = intents / intents.sum()
         hard = 1.0 / (1.0 + np.exp(-scores[-1]))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from alphaloom.desk.cli import outcome
+from alphaloom.router.classifier import own
 from alphaloom.router.found import KEYS
 from alphaloom.router.prices import listed
 
@@ -115,3 +116,24 @@ def test_what_is_wrong_is_told(words: list[str], file: str | None, said: str, ca
     heard = capsys.readouterr()
     assert said in heard.err
     assert heard.out == "", "nothing is answered where a line is wrong"
+
+
+def test_an_intent_of_ones_own_is_told_and_how_well_its_examples_tell_it(
+    told: Callable[..., Any], capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own, "_cache", lambda: tmp_path / "cache")
+    words = ("the smile of", "skew in", "calendar arbitrage in", "the wings of", "what vega says of")
+    examples = json.dumps([f"Plot {word} the vol surface" for word in words])
+    Path("router.yaml").write_text(f"{ROUTER}routing: {{own_intents: {{surface: {{examples: {examples}}}}}}}\n")
+    (one,) = told("plot the butterfly on the vol surface")
+    assert (one["intent"], one["signals"]["own_intents"]) == (
+        "surface",
+        {"surface": one["signals"]["intents"]["surface"]},
+    )
+    Path("router.yaml").write_text(f"{ROUTER}routing: {{own_intents: {{surface: {{examples: [a, b, c]}}}}}}\n")
+    assert outcome(["route", "plot it"]) == 2
+    assert "routing.own_intents.surface.examples: 3 are too few" in capsys.readouterr().err
+    unlike = json.dumps(["Mend it", "Which field?", "Why did it crash?", "Summarise this page", "Invent a signal"])
+    Path("router.yaml").write_text(f"{ROUTER}routing: {{own_intents: {{surface: {{examples: {unlike}}}}}}}\n")
+    assert outcome(["route", "plot it"]) == 0
+    assert "of its examples are recognised when each is left out" in capsys.readouterr().err

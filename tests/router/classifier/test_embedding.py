@@ -14,6 +14,7 @@ from alphaloom.router.classifier import embedding
 from alphaloom.router.classifier.embedding import Embedded
 from alphaloom.router.classifier.examples import Example, read_examples
 from alphaloom.router.classifier.model import Classifier
+from alphaloom.router.classifier.own import OwnClassifier, one_of_each
 from alphaloom.router.deciding import Asked, Decider
 from alphaloom.router.errors import BadClassifier
 
@@ -51,6 +52,24 @@ def test_the_router_reads_by_it(tiny: Path, tmp_path: Path, monkeypatch: pytest.
     assert decision.signals["classifier"].startswith("embedding-")
     assert decision.intent == "data_lookup"
     assert [path.suffix for path in tmp_path.iterdir()] == [".npz"]
+
+
+def test_intents_of_ones_own_are_read_by_it_and_each_text_once(tiny: Path, tmp_path: Path) -> None:
+    base = Embedded(tiny, tmp_path, FEW)
+    told = {
+        "letters": [f"Write a letter to our {who}" for who in ("clients", "investors", "owners", "lenders", "heirs")]
+    }
+    own = OwnClassifier(Classifier(base, base.name), told, tmp_path / "own", one_of_each(FEW))
+    assert own.name.startswith("embedding-")
+    assert own.read("write a letter to our clients").intent == "letters"
+    plain, text = Classifier(base, base.name), "Which field holds the traded volume in shares?"
+    assert own.read(text).hard == plain.read(text).hard
+    assert own.read(text).intent == plain.read(text).intent
+    asked: list[int] = []
+    embed = base._encoder.embed
+    base._encoder.embed = lambda texts: asked.append(len(texts)) or embed(texts)  # type: ignore[func-returns-value, method-assign]
+    own.read("a text that nobody has asked for before")
+    assert asked == [1]
 
 
 def test_it_reads_voices_that_it_was_not_fitted_to(tiny: Path, tmp_path: Path) -> None:
