@@ -8,6 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..router import BudgetEnded, ReplyRefused, Task
+from ..router.task import Sensitivity
+from .labels import label_of
 from .protocols import Desk, Json
 from .tries import tried
 
@@ -16,7 +18,7 @@ from .tries import tried
 class Question:
     """What one agent asks; `key` names the piece of work and fixes its seed, `more` are prompts after the role's own.
 
-    `refused` counts how often what came of this piece of work was refused.
+    `refused` counts how often what came of this piece of work was refused; `sensitivity` is that of its own context.
     """
 
     role: str
@@ -26,6 +28,7 @@ class Question:
     context: Json
     more: tuple[str, ...] = ()
     refused: int = 0
+    sensitivity: Sensitivity = "public"
 
 
 async def answer(desk: Desk, question: Question) -> Json:
@@ -44,7 +47,7 @@ async def answer(desk: Desk, question: Question) -> Json:
         run=desk.run,
         seed=desk.seed_for(question.key),
         refused=question.refused,
-        sensitivity=desk.config.sensitivity,
+        sensitivity=label_of(desk, question.key, question.sensitivity),
         jurisdiction=desk.config.jurisdiction,
     )
     try:
