@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -141,6 +140,7 @@ def summarised(files: Files, place: Path, *more: str, seeds: tuple[int, ...] = (
     return Counter((place / "w" / "asked").read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_two_campaigns_at_once_summarise_once_and_a_third_not_at_all(files: Files, tmp_path: Path) -> None:
     once = summarised(files, folder(tmp_path), seeds=(5, 6))
     assert len(once) == 2
@@ -148,6 +148,7 @@ def test_two_campaigns_at_once_summarise_once_and_a_third_not_at_all(files: File
     assert summarised(files, tmp_path, seeds=(7,)) == once
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(redis_server.lacking()), reason=redis_server.lacking())
 def test_workspaces_share_what_was_worked_out_through_redis(files: Files, tmp_path: Path, redis: RedisServer) -> None:
     store = f"context.store=redis://127.0.0.1:{redis.port}/0"

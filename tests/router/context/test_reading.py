@@ -32,7 +32,7 @@ def write(folder: Path, **texts: str) -> Path:
 
 
 def test_a_folder_is_read_in_the_order_of_its_names_without_what_is_hidden_or_of_another_kind(tmp_path: Path) -> None:
-    write(tmp_path, b_md="Two.", a__c_txt="One.", d_pdf="No.", **{"_git__x_md": "No."})
+    write(tmp_path, b_md="Two.", a__c_txt="One.", d_pdf="No.", _git__x_md="No.")
     found, texts = read(tmp_path)
     assert [each.name for each in found] == ["a/c.txt", "b.md"]
     assert [texts[each.id] for each in found] == ["One.", "Two."]
