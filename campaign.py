@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -13,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .agents import AgentsConfig, Desk, Models, Own, Steer, Toolset, run_graph
 from .agents.attendance import Attendance
+from .agents.documents import Documents, sorted_out
 from .agents.graph import State
 from .agents.interruption import quietly_interrupted
 from .agents.offline import DESCRIPTION, NAME, researcher
@@ -40,14 +43,19 @@ from .ledger.requests import stops
 from .market import Panel
 from .market.known import without
 from .market.labels import ALL, marked
+from .market.news import screened
 from .mcp_servers import own_sessions
 from .risk import Policy
 from .risk.trade import summary, trade
-from .router import Confidential, Router
+from .router import Confidential, ModelSettings, Router
+from .router.context import ContextSettings, opened, read_documents, strictest
 from .router.route import barred
+from .router.task import Sensitivity
 from .sandbox.seed import drawn_seed
 
 WORKSPACE = Path(".alphaloom")
+CONTEXT = "context.db"
+"""File of a workspace: what was worked out of documents; made again where it is missing."""
 Clock = Callable[[], datetime]
 Show = Callable[[Progress], None]
 
@@ -61,6 +69,7 @@ class Settings(BaseModel):
     seed: int = Field(default=7, ge=0, description="of every draw: the agents' and the synthetic market's")
     market: MarketSettings = MarketSettings()
     steer: Steer = Steer()
+    context: ContextSettings = ContextSettings()
     agents: AgentsConfig = AgentsConfig()
     models: Models = Models()
     evidence: EvidenceSettings = EvidenceSettings()
@@ -80,7 +89,7 @@ class Settings(BaseModel):
 
     def beside(self, folder: Path) -> Settings:
         """Return the settings with paths that start from a folder made absolute."""
-        named = {name: getattr(self, name).beside(folder) for name in ("market", "steer", "models")}
+        named = {name: getattr(self, name).beside(folder) for name in ("market", "steer", "context", "models")}
         return self.model_copy(update=named)
 
 
@@ -142,7 +151,7 @@ class Campaign:
     def run(self, progress: Show | None = None) -> CampaignResult:
         """Run the campaign to its end and write results.json, curves.json and the report."""
         show = progress or (lambda _: None)
-        own = Own() if self.run_id else Own.gathered(self.settings.steer, read_settings, read_seeds)
+        own, texts = (Own(), {}) if self.run_id else self._brought(show)
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
         panel = self._told(panel)
@@ -155,6 +164,8 @@ class Campaign:
             python, steer = self.settings.agents.python, self.settings.steer
             Mandate(steer.fields).fit(panel)
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
+            for text in texts.values():
+                ledger.put(text.encode())
             run = self.run_id or begin(
                 self.settings, ledger, panel, (dataset, self.clock(), self.draw()), own.model_dump(mode="json")
             )
@@ -173,20 +184,37 @@ class Campaign:
                 attention.note("done")
                 return result
 
-    def _told(self, panel: Panel) -> Panel:
-        """Return the panel as agents may be told of it: marked fields go to no model that may not see them.
+    def _brought(self, show: Show) -> tuple[Own, dict[str, str]]:
+        """Return what the person brings along, and the texts of the documents in it by their ids."""
+        own, context = Own.gathered(self.settings.steer, read_settings, read_seeds), self.settings.context
+        if context.documents:
+            show(Progress("reading the documents"))
+        given, texts = read_documents(context, self.settings.agents.sensitivity, screened)
+        if given:
+            self._asked(strictest(each.sensitivity for each in given if not each.held))
+        return own.model_copy(update={"documents": tuple(given)}), texts
 
-        What agents ask goes only where its label lets it (`route.barred`), so the models that it reaches bear that label.
-        """
+    def _asked(self, label: Sensitivity) -> dict[str, ModelSettings]:
+        """Return the models that may be told what bears a label."""
         models, agents = self.settings.models.models, self.settings.agents
-        bound = agents.sensitivity, agents.jurisdiction
+        bound = strictest([agents.sensitivity, label]), agents.jurisdiction
         asked = {name: model for name, model in models.items() if not barred(model, *bound, bool(model.attestation))}
         if not asked:
             raise Confidential(
                 "no model of this campaign may be told what its agents ask", field="models.models",
                 got=[f"{name} ({model.place})" for name, model in models.items()], allowed="a model with place: local, "
-                "or place: attested with an attestation", hint="Add one, or change agents.sensitivity or agents.jurisdiction.",
+                "or place: attested with an attestation",
+                hint="Add one, or change agents.sensitivity, agents.jurisdiction or the labels of context.documents.",
             )  # fmt: skip
+        return asked
+
+    def _told(self, panel: Panel) -> Panel:
+        """Return the panel as agents may be told of it: marked fields go to no model that may not see them.
+
+        What agents ask goes only where its label lets it (`route.barred`), so the models that it reaches bear that label.
+        """
+        agents = self.settings.agents
+        asked = self._asked(agents.sensitivity)
         away = sorted(name for name, model in asked.items() if model.place != "local")
         borne = ["confidential"] if agents.sensitivity == "confidential" else []
         borne += [f"jurisdiction:{agents.jurisdiction}"] if agents.jurisdiction else []
@@ -218,7 +246,8 @@ class Campaign:
         """
         evaluator.begin()
         unheard = self.settings.models.unheard(self.settings.steer)
-        for said in unheard:
+        _, doubts = sorted_out(own.documents, evaluator.windows.search.last_day)
+        for said in [*unheard, *doubts]:
             attention.show(Progress("searching", message=said))
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher}, clock=self.clock)
         with evaluator.ledger.explained(evaluator.run), quietly_interrupted():
@@ -230,6 +259,7 @@ class Campaign:
         record = dossier.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._researcher()}
         record |= {"steer": self.settings.steer.record(), "own": own.record()}
         record["warnings"] += [{"code": "steer", "message": said} for said in unheard]
+        record["warnings"] += [{"code": "documents", "message": said} for said in doubts]
         spend = router.spend(evaluator.run).record()
         record |= {"ended": state["ended"] or None, "spend": spend, "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
@@ -238,15 +268,28 @@ class Campaign:
         """Run the agents' graph over sessions on our own servers; return the state in which it ended, or rests."""
         ledger, run, settings = evaluator.ledger, evaluator.run, self.settings
         seen = Attendance(lambda: attention.seen(seen.doing))
-        async with own_sessions(evaluator, self.clock) as sessions:
+        async with own_sessions(evaluator, self.clock) as sessions, self._documents(evaluator, own) as documents:
             desk = Desk(
                 seen.asker(router), seen.tools(Toolset(sessions)), Journal(ledger, run), run, settings.seed,
                 settings.agents, settings.evidence.horizon_days, attention.event, attention.halted, attention.ended,
                 settings.budget.hypotheses, steer=settings.steer, own=own,
+                documents=documents,
             )  # fmt: skip
             state = await run_graph(desk, ledger.checkpoints(run), run, resume=True)
         await router.close()
         return state
+
+    @asynccontextmanager
+    async def _documents(self, evaluator: Evaluator, own: Own) -> AsyncIterator[Documents | None]:
+        """Open what was worked out of the documents that agents may be told of."""
+        ledger, settings = evaluator.ledger, self.settings
+        told, _ = sorted_out(own.documents, evaluator.windows.search.last_day)
+        if not told:
+            yield None
+            return
+        models = ", ".join(sorted({model.model for model in settings.models.models.values()}))
+        with opened(settings.context, ledger.workspace / CONTEXT, os.environ) as store:
+            yield Documents(store, told, lambda name: ledger.get(name).decode(), screened, settings.context, models)
 
     def _close(self, evaluator: Evaluator, dossier: Dossier, accepted: Sequence[str]) -> dict[str, Any]:
         """Combine what was accepted, examine and trade it on paper, and ask the risk gate what may be traded."""

@@ -10,6 +10,8 @@ from pydantic import BaseModel
 
 from ..router import BudgetEnded, ReplyRefused, Task
 from ..router.structure import Shape, reply_grammar
+from ..router.task import Sensitivity
+from .labels import label_of
 from .protocols import Desk, Json
 from .tries import tried
 
@@ -19,8 +21,8 @@ class Question:
     """What one agent asks.
 
     `key` names the piece of work and fixes its seed, `more` are prompts after the role's own, `refused` counts how often
-    what came of this piece of work was refused. Where a server holds the reply to a grammar, it has at most `items` items,
-    and its texts are what the grammars of `texts` can write.
+    what came of this piece of work was refused; `sensitivity` is that of its own context. Where a server holds the reply to
+    a grammar, it has at most `items` items, and its texts are what the grammars of `texts` can write.
     """
 
     role: str
@@ -30,6 +32,7 @@ class Question:
     context: Json
     more: tuple[str, ...] = ()
     refused: int = 0
+    sensitivity: Sensitivity = "public"
     items: int = 0
     texts: Callable[[], Mapping[str, str]] | None = None
 
@@ -55,7 +58,7 @@ async def answer(desk: Desk, question: Question) -> Json:
         run=desk.run,
         seed=desk.seed_for(question.key),
         refused=question.refused,
-        sensitivity=desk.config.sensitivity,
+        sensitivity=label_of(desk, question.key, question.sensitivity),
         jurisdiction=desk.config.jurisdiction,
         tenant=desk.config.tenant,
         grammar=question.grammar,

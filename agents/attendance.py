@@ -17,12 +17,14 @@ ASKING = {
     "formulas": "writes formulas",
     "repair": "repairs refused formulas",
     "critique": "criticises formulas",
+    "summary": "summarises documents",
 }
 DONE = {
     "hypotheses": "proposed hypotheses",
     "formulas": "wrote formulas",
     "repair": "repaired formulas",
     "critique": "criticised formulas",
+    "summary": "summarised documents",
 }
 TOOLS = {
     "recall_attempts": ("idea", "reads the record"),

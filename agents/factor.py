@@ -37,8 +37,8 @@ async def draft(desk: Desk, work: Work) -> Json:
         intent = "repair" if work.refused else "formulas"
         more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
         question = Question(
-            "factor", intent, work.key, Candidates, context, more, work.attempt, context["request"]["count"],
-            _texts(desk, context),
+            "factor", intent, work.key, Candidates, context, more, refused=work.attempt,
+            items=context["request"]["count"], texts=_texts(desk, context),
         )  # fmt: skip
         reply = await answer(desk, question)
         drafts, ended = await _redrafted(desk, work, question, reply.pop("candidates", []))

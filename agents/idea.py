@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from ..router.structure import one_of
-from . import review
+from . import documents, review
 from .asking import Question, answer
 from .diversity import Pile, Sieve, share_of
 from .guest import ask_guest
@@ -53,7 +53,8 @@ async def recall(desk: Desk, round_key: str) -> Json:
         wanted = {"which": "unexplored", "limit": desk.config.unexplored}
         new = await box.call("evaluation.list_formulas", wanted) if desk.config.unexplored else {}
         texts = await _newest(desk, box, round_key) if desk.config.news else {}
-        return {**past, **new, **texts, "described": known.get("fields", [])}
+        read = await documents.recalled(desk, round_key)
+        return {**past, **new, **texts, **read, "described": known.get("fields", [])}
 
     return await desk.once("recall", round_key, read)
 
@@ -67,8 +68,9 @@ async def _newest(desk: Desk, box: Toolbox, round_key: str) -> Json:
 
 
 def _pages(desk: Desk, round_key: str, memory: Json) -> tuple[str, ...]:
-    """Return the further pages of the prompt: what reviews are, and what texts are, where there are any."""
-    return (*review.prompts(desk, round_key), *((NEWS,) if memory.get("news") else ()))
+    """Return the further pages of the prompt: what reviews, texts and documents are, where there are any."""
+    told = {NEWS: memory.get("news"), documents.PAGE: memory.get("documents")}
+    return (*review.prompts(desk, round_key), *(page for page, there in told.items() if there))
 
 
 def _query(desk: Desk, round_key: str) -> str:
@@ -206,6 +208,7 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
         "language": language(desk, memory),
         **({"steer": steer} if steer else {}),
         **({"untrusted_news": _texts(memory)} if memory.get("news") else {}),
+        **({"untrusted_documents": memory["documents"]} if memory.get("documents") else {}),
         "record": {
             "factors": remembered.get("factors", [])[:SHOWN],
             "leaders": remembered.get("leaders", []),

@@ -16,7 +16,9 @@ class Models(RouterConfig):
     """The router's settings, with the offline researcher where no model is named."""
 
     models: dict[str, ModelSettings] = Field(default={"researcher": OFFLINE}, min_length=1)
-    roles: dict[str, Choice] = Field(default={"idea": "frontier", "factor": "local", "eval": "frontier"})
+    roles: dict[str, Choice] = Field(
+        default={"idea": "frontier", "factor": "local", "eval": "frontier", "report": "local"}
+    )
 
     def unheard(self, steer: Steer) -> list[str]:
         """Return what a person asked for that the offline researcher, where it proposes, knows nothing of."""

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..router.context import Given
 from .errors import OwnPartError
 from .prompt import Prompt, load_prompts, read_folder, read_prompt
 from .schemas import Hypothesis, Record, Source, Words
@@ -60,7 +61,8 @@ class Steered(Protocol):
 class Own(BaseModel):
     """All that a person brings along, as it stood when the run began; kept with the run, so that a resumed one has the same.
 
-    `prompts` are whole files by the name of the page that they replace; `agent` is `module:function` or `file.py:function`.
+    `prompts` are whole files by the name of the page that they replace; `agent` is `module:function` or `file.py:function`; of
+    `documents` the ids, under which the run keeps their texts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,6 +71,7 @@ class Own(BaseModel):
     hypotheses: tuple[Hypothesis, ...] = ()
     prompts: dict[str, str] = {}
     agent: str = ""
+    documents: tuple[Given, ...] = ()
 
     @classmethod
     def gathered(
@@ -105,8 +108,17 @@ class Own(BaseModel):
             "seed_library": {"factors": len(self.seeds), "digest": library} if self.seeds else None,
             "hypotheses": len(self.hypotheses),
             "agent": self.agent.replace("\\", "/").rpartition("/")[2],
+            "documents": self._documents(),
         }
         return {name: value for name, value in told.items() if value} | {"prompts": self.told()}
+
+    def _documents(self) -> dict[str, Any]:
+        """Return how many documents there are, a digest of all, and the names of those held back."""
+        if not self.documents:
+            return {}
+        ids = "\n".join(sorted(each.id for each in self.documents))
+        held = [each.name for each in self.documents if each.held]
+        return {"count": len(self.documents), "digest": sha256(ids.encode()).hexdigest(), "held": held}
 
     def told(self) -> dict[str, dict[str, str]]:
         """Return version and digest of each role's page, and whose it is."""

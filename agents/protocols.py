@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..router import Reply, Task
 from .config import AgentsConfig
 from .errors import ToolRefused
 from .own import Own, OwnAgent, find_agent
 from .steer import Steer
+
+if TYPE_CHECKING:
+    from .documents import Documents
 
 T = TypeVar("T")
 
@@ -114,7 +117,8 @@ class Desk:
 
     `horizon_days` is the main horizon of the evaluation, in trading days. `halted` is asked between super-steps: the graph
     then leaves its state as it stands, to be gone on with later. `ended` names what ends the search from outside, such as
-    the clock; the graph then closes. `most_hypotheses` bounds the new hypotheses of the whole campaign.
+    the clock; the graph then closes. `most_hypotheses` bounds the new hypotheses of the whole campaign; `documents`
+    are the person's, where there are any.
     """
 
     asker: Asker
@@ -130,6 +134,7 @@ class Desk:
     most_hypotheses: int | None = None
     steer: Steer = field(default_factory=Steer)
     own: Own = field(default_factory=Own)
+    documents: Documents | None = None
 
     @cached_property
     def guest(self) -> OwnAgent:

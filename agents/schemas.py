@@ -52,6 +52,12 @@ class Hypothesis(Record):
     either_way: bool = False
 
 
+class ShortText(Record):
+    """A summary."""
+
+    summary: Words = Field(min_length=1, max_length=2_000)
+
+
 class Ideas(Record):
     """The Idea agent's reply."""
 

@@ -24,6 +24,7 @@ RouterError                    the base of this room
 └── ContextError               the context cache cannot do what it was asked
     ├── StoreUnusable          its store does not answer, is damaged, or what it takes is not installed
     ├── UnknownDocument        the store does not hold this document, or no longer
+    ├── DocumentUnusable       a file that a campaign names cannot be read as a document
     ├── SecretFound            a text holds what looks like a key or a password, so it is not kept
     └── SummaryRefused         what came back cannot stand for the text: nothing, or no shorter
 """
@@ -194,6 +195,13 @@ class UnknownDocument(ContextError):
     """The store does not hold this document, or no longer; adding it again helps."""
 
     code = "unknown_document"
+
+
+class DocumentUnusable(ContextError):
+    """A file that a campaign names cannot be read as a document."""
+
+    code = "document_unusable"
+    exit_code = 2
 
 
 class SecretFound(ContextError):

@@ -14,7 +14,7 @@ from ..errors import ResearchError
 
 Json = dict[str, Any]
 
-TASKS = ("idea", "factor", "repair", "critique")
+TASKS = ("idea", "factor", "repair", "critique", "summary")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from .formulas import propose_formulas
 from .ideas import propose_ideas
 from .reading import Context, Json, read_context
 from .review import review
+from .summary import summarise
 
 NAME = "offline/researcher"
 DESCRIPTION = (
@@ -22,6 +23,7 @@ ANSWERS: Mapping[str, Callable[[Context], Json]] = {
     "factor": propose_formulas,
     "repair": propose_formulas,
     "critique": review,
+    "summary": summarise,
 }
 
 

@@ -1,7 +1,7 @@
 """Texts as they could be known: read from files, cleaned, judged, and kept on a shelf that answers as of an instant.
 
 `read_news` takes a file in, `Shelf` keeps the items and holds back what speaks to machines (`injection`) or is shouted by a crowd
-(`crowd`). `examine(sanitise(text))` judges a single text.
+(`crowd`). `examine(sanitise(text))` judges a single text, `screened` a document that a person names.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from .item import NewsItem, Provenance
 from .query import Held, Page, Release
 from .reading import read_news
 from .records import NewsSource
+from .screening import screened
 from .shelf import Shelf
 
 NEWS = "news"
@@ -38,4 +39,5 @@ __all__ = [
     "examine",
     "read_news",
     "sanitise",
+    "screened",
 ]

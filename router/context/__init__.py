@@ -5,24 +5,34 @@ from __future__ import annotations
 from .cache import ContextCache, Document, Limits
 from .chunks import ByteTokenizer, Chunk, Tokenizer, split
 from .embedding import Embedder, HashedEmbedder
+from .extract import EXTRACTING, extract
 from .index import Cutting
+from .opening import opened
 from .passages import Passage
+from .reading import Given, Screen, read_documents
 from .redis_store import RedisStore
+from .secrecy import strictest
+from .settings import ContextSettings, DocumentSettings
 from .statistics import Statistics
 from .store import Size, SqliteStore, Store
 from .summaries import Summariser, Summary
 
 __all__ = [
+    "EXTRACTING",
     "ByteTokenizer",
     "Chunk",
     "ContextCache",
+    "ContextSettings",
     "Cutting",
     "Document",
+    "DocumentSettings",
     "Embedder",
+    "Given",
     "HashedEmbedder",
     "Limits",
     "Passage",
     "RedisStore",
+    "Screen",
     "Size",
     "SqliteStore",
     "Statistics",
@@ -30,5 +40,9 @@ __all__ = [
     "Summariser",
     "Summary",
     "Tokenizer",
+    "extract",
+    "opened",
+    "read_documents",
     "split",
+    "strictest",
 ]

@@ -13,7 +13,7 @@ from ..task import Sensitivity
 from .embedding import Embedder, HashedEmbedder
 from .index import Cutting, Index
 from .lease import SECONDS
-from .passages import Passage, Source, gathered, ranked
+from .passages import Passage, Source, gathered, in_turn, ranked
 from .secrecy import RISING, looks_secret, strictest
 from .shelf import Shelf
 from .statistics import Statistics, Tally
@@ -130,8 +130,10 @@ class ContextCache:
         """Forget a document, its index and its summary by this cache's summariser; its label stays."""
         self._drop(document.id)
 
-    def retrieve(self, query: str, documents: Sequence[Document], *, most_tokens: int) -> list[Passage]:
+    def retrieve(self, query: str | Sequence[str], documents: Sequence[Document], *, most_tokens: int) -> list[Passage]:
         """Return the passages that have to do with a query, best first, no more than so many tokens together.
+
+        Of several queries each has its turn: their best passages come first, then their second best.
 
         Raises
         ------
@@ -149,8 +151,10 @@ class ContextCache:
             )
         known = {each.id: each for each in sorted(documents, key=lambda each: RISING.index(each.sensitivity))}
         sources = [self._source(known[name]) for name in sorted(known)]
-        (vector,) = self._embedder.embed([query])
-        return gathered(ranked(query, vector, sources), sources, most_tokens, self._cutting.tokenizer)
+        queries = [query] if isinstance(query, str) else query
+        vectors = self._embedder.embed(queries)
+        orders = [ranked(each, vector, sources) for each, vector in zip(queries, vectors, strict=True)]
+        return gathered(in_turn(orders), sources, most_tokens, self._cutting.tokenizer)
 
     async def summary(self, document: Document) -> Summary:
         """Return what a document says in short; a model is asked once for each document, prompt and model.

@@ -78,6 +78,12 @@ def ranked(query: str, vector: Vectors, sources: Sequence[Source]) -> list[Ranke
     return [Ranked(*places[at]) for at in _best(score)]
 
 
+def in_turn(orders: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+    """Return the chunks of several queries, the best of each first, then the second best; each chunk once."""
+    places = range(max(map(len, orders), default=0))
+    return list(dict.fromkeys(order[place] for place in places for order in orders if place < len(order)))
+
+
 def by_words(query: str, sources: Sequence[Source]) -> NDArray[np.float64]:
     """Return the BM25 of each chunk's best window."""
     counts = [len(source.index.places) for source in sources]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.agents import AgentsConfig, Desk, Own, Steer, Toolset, run_graph
+from alphaloom.agents.documents import Documents
 from alphaloom.agents.offline import answer
 from alphaloom.agents.structure import overlap
 from alphaloom.factors import OPERATORS, FactorError, parse
@@ -175,6 +176,7 @@ class Lab:
     fuse: Fuse = field(default_factory=Fuse)
     steer: Steer = field(default_factory=Steer)
     own: Own = field(default_factory=Own)
+    documents: Documents | None = None
 
     def __post_init__(self) -> None:
         self.journal = Shelf(self.fuse)
@@ -195,6 +197,7 @@ class Lab:
             progress=show,
             steer=self.steer,
             own=self.own,
+            documents=self.documents,
         )
 
     def run(self, resume: bool = False) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def test_data_follow_the_text_as_one_json_block() -> None:
 def test_an_unknown_prompt_names_the_known_ones() -> None:
     with pytest.raises(PromptError, match="ideas") as caught:
         load_prompt("ideas")
-    assert caught.value.allowed == ["eval", "factor", "idea", "news", "python", "review"]
+    assert caught.value.allowed == ["documents", "eval", "factor", "idea", "news", "python", "report", "review"]
 
 
 def test_a_prompt_without_a_version_is_refused() -> None:

@@ -1,0 +1,11 @@
+"""The offline researcher's summary: sentences of the text, chosen by rule."""
+
+from __future__ import annotations
+
+from ...router.context import extract
+from .reading import Context, Json
+
+
+def summarise(context: Context) -> Json:
+    """Return the sentences that say most of what the text says."""
+    return {"summary": extract(str(context.body.get("untrusted_text", "")))}

@@ -1,0 +1,151 @@
+"""A person's documents as they are handed over: files read, made harmless, and refused or held back where they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from ...ledger import digest
+from ..errors import Confidential, DocumentUnusable
+from ..task import Sensitivity
+from .opening import plain
+from .secrecy import RISING, looks_secret, strictest
+from .settings import ContextSettings, DocumentSettings
+
+Screen: TypeAlias = Callable[[str], tuple[str, str]]
+"""Makes a text harmless, and says why it is held back; nothing where it is not."""
+KINDS = (".md", ".txt")
+MOST_DOCUMENTS = 5_000
+LONGEST = 8_000_000
+LONGEST_NAME = 100
+SHOWN = 8
+
+
+class Given(BaseModel):
+    """A document of a run: the id of its text, and what is said of it; `held` says why it is held back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    name: str
+    sensitivity: Sensitivity
+    known: date | None = None
+    released: bool = False
+    held: str = ""
+
+
+def read_documents(settings: ContextSettings, label: Sensitivity, screen: Screen) -> tuple[list[Given], dict[str, str]]:
+    """Return the documents that settings name, each text once, in their order, and the texts of those not held back by id.
+
+    Parameters
+    ----------
+    settings
+        Which files; what is named later holds where a file is named twice.
+    label
+        Of what has no label of its own.
+    screen
+        What every text passes first; it is kept and shown as it comes out of there.
+
+    Raises
+    ------
+    DocumentUnusable
+        Every mistake at once: a file is missing, empty, too long, no UTF-8 text, or holds what looks like a key.
+    ContextError
+        If the address of the store is none, or holds a secret.
+    Confidential
+        If a document is confidential, and the store not on machines of one's own.
+    """
+    mistakes: list[str] = []
+    found: dict[str, Given] = {}
+    texts: dict[str, str] = {}
+    for path, (name, said) in _files(settings.named, mistakes).items():
+        text, why = _read(path, screen)
+        if text is None:
+            mistakes.append(f"{name} {why}")
+            continue
+        held = "" if said.released else why
+        one = Given(
+            id=digest(text), name=screen(name)[0][:LONGEST_NAME], sensitivity=said.sensitivity or label,
+            known=said.known, released=bool(said.released), held=held,
+        )  # fmt: skip
+        found[one.id] = _joined(found.get(one.id, one), one)
+        texts[one.id] = text
+    if mistakes:
+        raise _unusable(mistakes)
+    _permit(settings, found.values())
+    return list(found.values()), {name: text for name, text in texts.items() if not found[name].held}
+
+
+def _files(named: Sequence[DocumentSettings], mistakes: list[str]) -> dict[Path, tuple[str, DocumentSettings]]:
+    """Return all files with their names and what is said of them."""
+    found: dict[Path, tuple[str, DocumentSettings]] = {}
+    for each in named:
+        inside = list(_within(each.path))
+        if not inside:
+            why = f"holds no {' or '.join(KINDS)}" if each.path.is_dir() else "is not there"
+            mistakes.append(f"{each.path.name} {why}")
+        found.update((path, (name, each)) for path, name in inside)
+    if len(found) > MOST_DOCUMENTS:
+        mistakes.append(f"{len(found):,} files are more than {MOST_DOCUMENTS:,}")
+        return {}
+    return found
+
+
+def _within(path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield a file, or those of a folder in the order of their names, without what is hidden; each with its name."""
+    if path.is_file():
+        yield path, path.name
+    for each in sorted(path.rglob("*")) if path.is_dir() else ():
+        inner = each.relative_to(path)
+        if each.is_file() and each.suffix.lower() in KINDS and not any(part.startswith(".") for part in inner.parts):
+            yield each, inner.as_posix()
+
+
+def _read(path: Path, screen: Screen) -> tuple[str | None, str]:
+    """Return the harmless text of a file and why it is held back, or nothing and what is wrong with it."""
+    if path.suffix.lower() not in KINDS:
+        return None, f"is no {' or '.join(KINDS)}"
+    try:
+        raw = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return None, f"cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
+    if len(raw) > LONGEST:
+        return None, f"has {len(raw):,} characters, more than {LONGEST:,}"
+    text, why = screen(raw)
+    if not text.strip():
+        return None, "says nothing"
+    if looks_secret(raw) or looks_secret(text):
+        return None, "holds what looks like a key or a password: take it out"
+    return text, why
+
+
+def _joined(one: Given, other: Given) -> Given:
+    """Return what is said of one text that came twice: the stricter label, the later day, held back unless released."""
+    known = max((each.known for each in (one, other) if each.known), default=None)
+    label = strictest([one.sensitivity, other.sensitivity])
+    released = one.released or other.released
+    held = "" if released else one.held or other.held
+    return one.model_copy(update={"sensitivity": label, "known": known, "released": released, "held": held})
+
+
+def _permit(settings: ContextSettings, found: Iterable[Given]) -> None:
+    """Refuse to begin with what the store would refuse later."""
+    plain(settings.store)
+    names = [each.name for each in found if each.sensitivity == RISING[-1]]
+    if names and settings.store and settings.store_place != "local":
+        raise Confidential(
+            "a confidential document may not be kept in a store that is not on machines of yours", field="context.store",
+            got=names[:SHOWN], allowed="the file of the workspace, or a store with store_place: local",
+        )  # fmt: skip
+
+
+def _unusable(mistakes: Sequence[str]) -> DocumentUnusable:
+    rest = f"; and {len(mistakes) - SHOWN} more" if len(mistakes) > SHOWN else ""
+    return DocumentUnusable(
+        f"These documents cannot be used: {'; '.join(mistakes[:SHOWN])}{rest}.", field="context.documents",
+        got=[each.partition(" ")[0] for each in mistakes[:SHOWN]], allowed="UTF-8 text in .txt and .md files, and folders of them",
+    )  # fmt: skip
