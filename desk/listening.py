@@ -54,11 +54,17 @@ def spelled(host: str) -> str:
 
 
 @contextmanager
-def quiet_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the servers, and nothing else: uvicorn raises them again when it has ended."""
-    kept = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+def quiet_signals() -> Iterator[list[int]]:
+    """Let SIGINT and SIGTERM end the servers, and nothing else: uvicorn raises them again when it has ended.
+
+    Yields those that came while uvicorn did not listen for them, such as one that came before it had begun.
+    """
+    came: list[int] = []
+    kept = {
+        number: signal.signal(number, lambda which, _: came.append(which)) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        yield
+        yield came
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)

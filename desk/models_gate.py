@@ -104,14 +104,14 @@ def _run(
     for name in _strangers(auth, settings):
         told(f"No live token of {auth} has the tenant {name}, which the file of tenants names.")
     host, port, grace = door
-    with listening(host, port, "--listen") as there, quiet_signals():
+    with listening(host, port, "--listen") as there, quiet_signals() as came:
         host, port = there.getsockname()[:2]
         told(
             f"http://{spelled(host)}:{port}/v1 passes calls on to {behind[0]}: {fairness.places} places, a token out counts "
             f"{fairness.output_weight / fairness.input_weight:g} times one in. Ctrl-C ends it."
         )
         turns = Gate(fairness, clock=time.monotonic)
-        run(Gateway(Endpoint(*behind), turns, fairness, settings, _who(tokens)), there, grace)
+        run(Gateway(Endpoint(*behind), turns, fairness, settings, _who(tokens)), there, grace, lambda: bool(came))
     told("Ended.")
 
 

@@ -18,7 +18,9 @@ def refusal(error: AlphaloomError, held_s: float) -> JSONResponse:
     """Return the answer to a call that is refused; `held_s` is how long a call holds a place, about."""
     status = _status(error)
     kind = KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
-    told = {"message": " ".join(str(error).split()), "type": kind, "param": error.field or None, "code": error.code}
+    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    message = " ".join(line if line[-1] in ".!?" else f"{line}." for line in lines)
+    told = {"message": message, "type": kind, "param": error.field or None, "code": error.code}
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
     if (wait := _wait(error, held_s)) is not None:
         headers["retry-after"] = str(max(1, math.ceil(wait)))
