@@ -37,9 +37,13 @@ def listening(host: str, port: int, option: str) -> socket.socket:
         asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, place = asked[0]
         found = socket.socket(family, kind, protocol)  # without the protocol named, every answer waits 40 ms for an ACK
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(place)
-        found.listen(BACKLOG)
+        try:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(place)
+            found.listen(BACKLOG)
+        except OSError:
+            found.close()
+            raise
     except OSError as error:
         raise AddressTaken(
             f"The servers cannot listen at {host}:{port}: {error.strerror or error}.", field=option, got=f"{host}:{port}",
