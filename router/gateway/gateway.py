@@ -85,6 +85,8 @@ class Gateway:
         A clock that only ever rises.
     patience : float
         Seconds for which a client may take nothing before it counts as gone.
+    look : float
+        Seconds that the endpoint may take for what spends nothing.
     """
 
     endpoint: Endpoint
@@ -94,6 +96,7 @@ class Gateway:
     who: Callable[[str], str]
     seconds: Callable[[], float] = time.monotonic
     patience: float = 60.0
+    look: float = 10.0
     _tenants: dict[str, _Tenant] = field(default_factory=dict, init=False)
     _waiting: set[anyio.CancelScope] = field(default_factory=set, init=False)
     _held: float = field(default=1.0, init=False)
@@ -152,8 +155,12 @@ class Gateway:
             self._name(scope)
         if self._ending:
             raise _ends()
-        async with self.endpoint.asked("GET", path) as answer:
-            body = b"".join([piece async for piece in answer.aiter_raw()])
+        try:
+            with anyio.fail_after(self.look):
+                async with self.endpoint.asked("GET", path) as answer:
+                    body = b"".join([piece async for piece in answer.aiter_raw()])
+        except TimeoutError:
+            raise EndpointAway(f"the endpoint did not answer within {self.look:g} s", hint="Ask again.") from None
         if path == "/metrics" and answer.is_success:
             body = body.rstrip(b"\n") + b"\n" + self._lines(scope)
         headers = [each for each in passed_back(answer) if each[0] != b"content-length"]

@@ -235,15 +235,17 @@ def test_who_hangs_up_gives_the_place_back_and_the_endpoint_stops(endpoint: Mode
 def test_who_hangs_up_in_the_queue_leaves_it(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
         gate = stage.gateway.gate
-        first, second = (asyncio.create_task(stage.ask(pause=0.3)) for _ in range(2))
-        await stage.until(lambda: gate.waiting("alice") == 1 and endpoint.under_way == 1)
-        (second if len(endpoint.calls) == 1 else first).cancel()
-        await stage.until(lambda: gate.waiting("alice") == 0 or stage.free == 1)
-        await asyncio.gather(first, second, return_exceptions=True)
-        await stage.until(lambda: stage.free == 1)
+        first = asyncio.create_task(stage.ask(pause=0.5))
+        await stage.until(lambda: endpoint.under_way == 1)
+        second = asyncio.create_task(stage.ask())
+        await stage.until(lambda: gate.waiting("alice") == 1)
+        second.cancel()
+        await stage.until(lambda: gate.waiting("alice") == 0)
+        assert not first.done()
+        assert (await first).status_code == 200
 
     play(steps, endpoint.address, places=1)
-    assert len(endpoint.calls) <= 2
+    assert len(endpoint.calls) == 1
 
 
 def test_a_client_that_takes_nothing_is_given_up(endpoint: Modelled) -> None:
@@ -280,7 +282,7 @@ def test_a_full_queue_and_a_quota_say_when_to_come_back(endpoint: Modelled) -> N
     play(steps, endpoint.address, places=1, tenants={"alice": {"queue": 0}, "bob": bob})
 
 
-def test_an_endpoint_that_is_away_is_said_and_costs_nothing(endpoint: Modelled) -> None:
+def test_an_endpoint_that_is_away_is_said_and_costs_nothing() -> None:
     async def steps(stage: Stage) -> None:
         answer = await stage.ask()
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "endpoint_away")
@@ -290,6 +292,15 @@ def test_an_endpoint_that_is_away_is_said_and_costs_nothing(endpoint: Modelled) 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
     play(steps, nobody)
+
+
+def test_an_endpoint_that_hangs_is_looked_at_for_a_while_only() -> None:
+    async def steps(stage: Stage) -> None:
+        stage.gateway.look = 0.1
+        assert (await stage.http.get("/health")).json()["error"]["code"] == "endpoint_away"
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        play(steps, f"http://127.0.0.1:{silent.getsockname()[1]}")
 
 
 def test_an_endpoint_that_breaks_off_breaks_the_answer_off(endpoint: Modelled) -> None:
