@@ -21,7 +21,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -178,12 +178,12 @@ def interval(beside: Sequence[float], alone: Sequence[float]) -> tuple[float, fl
     return float(np.quantile(ratios, 0.025)), float(np.quantile(ratios, 0.975))
 
 
-def row(scenario: Scenario, upstream: str) -> dict[str, float]:
+def row(scenario: Scenario, upstream: str, ways: Collection[str] = WAYS.keys()) -> dict[str, float]:
     """Measure one line of the table and print it."""
     with started("--gateway", upstream, "--order", "VTC", "--places", str(scenario.places // 2)) as address:
         own = asyncio.run(measured(address, scenario, flooded=False))
     said, found = f"{scenario.places:6d} {scenario.longer:6.0f}x {tail(own) * scenario.speed:8.1f} s", {}
-    for name, (order, part) in WAYS.items():
+    for name, (order, part) in ((name, WAYS[name]) for name in ways):
         given = ("--order", order, "--places", str(scenario.places), "--part", str(part))
         with started("--gateway", upstream, *given) as address:
             beside = asyncio.run(measured(address, scenario, flooded=True))
