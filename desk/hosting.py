@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -26,7 +24,7 @@ from ..mcp_servers.served import Served
 from ..mcp_servers.tools import ALL, SERVERS, build_server
 from ..mcp_servers.web import Limits, Protected, web
 from .console import notices
-from .errors import AddressTaken
+from .listening import listening, quiet_signals, spelled
 from .place import Place
 from .research import settings_at
 
@@ -39,7 +37,6 @@ KEEP_ALIVE_S = 120
 """How long a silent client's connection is kept. Agents think between calls; and where the server is busy, a connection
 that is given up in the moment of the next call is an error to the client.
 """
-BACKLOG = 512
 STDIO = "stdio"
 """Whom the record names where no token tells who calls."""
 
@@ -120,12 +117,12 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
     import uvicorn
 
     verifier, protected = _verifier(door)
-    listening = _listening(door)
-    with listening, ExitStack() as opened:
+    there = listening(door.host, door.port, "--http")
+    with there, ExitStack() as opened:
         rooms = _rooms(opened, place, ceiling)
         _ = rooms.ground.panel
-        host, port = listening.getsockname()[:2]
-        notices().out(f"http://{_spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL])}")
+        host, port = there.getsockname()[:2]
+        notices().out(f"http://{spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL])}")
         logging.getLogger("mcp").setLevel(logging.WARNING)
         app = web(rooms, verifier, door.limits, protected)
         config = uvicorn.Config(
@@ -135,8 +132,8 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=KEEP_ALIVE_S,
         )
-        with _quiet_signals():
-            uvicorn.Server(config).run(sockets=[listening])
+        with quiet_signals():
+            uvicorn.Server(config).run(sockets=[there])
 
 
 def _end(opened: ExitStack, closing: Lock) -> None:
@@ -162,37 +159,3 @@ def _verifier(door: Door) -> tuple[Verifier, Protected | None]:
         return AnyOf(ways), None
     verifier, protected = read_oauth(door.oauth, _now)
     return AnyOf([*ways, verifier]), protected
-
-
-def _listening(door: Door) -> socket.socket:
-    """Return a socket that listens where the door is, before anything that takes long is begun."""
-    try:
-        asked = socket.getaddrinfo(door.host, door.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = asked[0]
-        listening = socket.socket(
-            family, kind, protocol
-        )  # without the protocol named, every answer waits 40 ms for an ACK
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(BACKLOG)
-    except OSError as error:
-        raise AddressTaken(
-            f"The servers cannot listen at {door.host}:{door.port}: {error.strerror or error}.", field="--http",
-            got=f"{door.host}:{door.port}", hint="Name another port, or 0 for any that is free.",
-        ) from None  # fmt: skip
-    return listening
-
-
-def _spelled(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-@contextmanager
-def _quiet_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the servers, and nothing else: uvicorn raises them again when it has ended."""
-    kept = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)

@@ -10,6 +10,7 @@ import typer
 
 from .console import answers, notices, print_object, print_plain
 from .failures import INTERRUPTED
+from .models_gate import gate
 from .models_spend import spend
 from .options import AsJson
 
@@ -20,6 +21,7 @@ __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="What models cost; plan, describe and run their servers (vLLM).")
 app.command(short_help="Say what the calls of a run, a day or a tenant cost.")(spend)
+app.command(short_help="Let tenants share a server in fair turn.")(gate)
 
 
 class Dtype(StrEnum):

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from .listening import address
 from .options import CampaignFile, Ceiling, PanelFile, SectorsFile, Workspace
 from .place import Place
 
@@ -89,7 +90,7 @@ def mcp(
     from ..mcp_servers.web import Limits
     from .hosting import Door, serve_http
 
-    host, port = _address(http)
+    host, port = address(http, "--http")
     names = tuple(_host(name.strip()) for name in (hosts or "").split(",") if name.strip())
     serve_http(place, Door(host, port, auth, oauth, Limits.reached_as(names, per_minute)), day)
 
@@ -139,10 +140,3 @@ def _host(text: str) -> str:
         said = f"{text!r} is no name of a host such as mcp.desk.example: no https://, no port, no path"
         raise typer.BadParameter(said, param_hint="--hosts")
     return text
-
-
-def _address(text: str) -> tuple[str, int]:
-    found = re.fullmatch(r"\[?([^\[\]]+?)\]?:(\d{1,5})", text.strip())
-    if found is None or int(found[2]) > 65_535:
-        raise typer.BadParameter(f"{text!r} is no HOST:PORT such as 127.0.0.1:8765", param_hint="--http")
-    return found[1], int(found[2])

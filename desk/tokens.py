@@ -1,4 +1,4 @@
-"""The commands on bearer tokens: who may call the MCP servers from outside, and what."""
+"""The commands on bearer tokens: who may call the MCP servers from outside, and ask models through the gate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Make, list and revoke bearer tokens of the MCP servers.")
+app = typer.Typer(
+    no_args_is_help=True, help="Make, list and revoke bearer tokens of the MCP servers and the models' gate."
+)
 DAYS = ["%Y-%m-%d"]
 TokensFile = Annotated[
     Path | None,
@@ -49,6 +51,9 @@ def create(
         typer.Option("--fields", metavar="NAME,...", help="The only fields that it lets see; all by default."),
     ] = None,
     note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Whose it is, for the list; one line.")] = "",
+    tenant: Annotated[
+        str, typer.Option("--tenant", metavar="NAME", help="Who it is to `models gate`; its id by default.")
+    ] = "",
     file: TokensFile = None,
     workspace: Workspace = None,
     as_json: AsJson = False,
@@ -57,7 +62,7 @@ def create(
 
     The secret is kept by nobody: the file holds its digest, and it is never logged nor repeated. One that is lost is
     revoked and replaced. Scopes: data:read, news:read, factor:read, factor:write, eval:run, gate:submit, rules:read,
-    data:confidential, data:jurisdiction:XX.
+    data:confidential, data:jurisdiction:XX; model:ask lets it ask models through `alphaloom models gate`.
     """
     from ..mcp_servers.access import Grant
     from ..mcp_servers.access import create as made
@@ -66,7 +71,7 @@ def create(
     if file is None:
         place.parent.mkdir(parents=True, exist_ok=True)
     grant = Grant(
-        _listed(scopes) or (), expires.date(), as_of.date() if as_of else None, _listed(fields), note.strip()
+        _listed(scopes) or (), expires.date(), as_of.date() if as_of else None, _listed(fields), note.strip(), tenant.strip()
     )  # fmt: skip
     issued = made(place, grant, now=datetime.now(UTC))
     if as_json:
@@ -108,11 +113,11 @@ def list_(file: TokensFile = None, workspace: Workspace = None, as_json: AsJson 
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("id", "standing", "scopes", "fields", "as of", "last day", "note"):
+    for column in ("id", "standing", "scopes", "fields", "as of", "last day", "tenant", "note"):
         table.add_column(column, overflow="fold")
     for row in rows:
         cells = (row["id"], row["standing"], " ".join(row["scopes"]), " ".join(row["fields"] or ["all"]), row["as_of"] or "-",
-                 row["expires"], row["note"])  # fmt: skip
+                 row["expires"], row["tenant"], row["note"])  # fmt: skip
         table.add_row(*(Text(str(cell)) for cell in cells))
     answers().print(table)
 

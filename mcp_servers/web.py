@@ -35,6 +35,7 @@ from ..ledger import AlphaloomError, LedgerError
 from ..ledger.calls import Outcome, ToolCall
 from .access import Caller, Verifier
 from .access.caller import ALL_SCOPES
+from .access.caller import Scope as Scopes
 from .access.oauth import Protected
 from .answers import refusal_of
 from .errors import TokenRefused, ToolFailed
@@ -364,7 +365,11 @@ class Attached:
 def _metadata(protected: Protected) -> dict[str, Any]:
     """Say whose tokens are taken (RFC 9728)."""
     told = {"resource": protected.resource, "authorization_servers": [protected.issuer]}
-    return {**told, "scopes_supported": list(ALL_SCOPES[:-1]), "bearer_methods_supported": ["header"]}
+    return {
+        **told,
+        "scopes_supported": [each for each in ALL_SCOPES[:-1] if each != Scopes.MODEL_ASK],
+        "bearer_methods_supported": ["header"],
+    }
 
 
 def _metadata_url(protected: Protected) -> str:

@@ -13,6 +13,14 @@ RouterError                    the base of this room
 ├── BudgetEnded                the next call could pass the cap on calls, tokens or money
 ├── QueueFull                  as many calls of this tenant wait as may wait
 ├── QuotaReached               a tenant asks more calls at once, or more tokens in a minute, than it may
+│   └── CallTooLarge           one call asks more than the tenant may have in a minute, so waiting is of no use
+├── GatewayError               the gateway in front of an endpoint cannot pass a call on
+│   ├── NotAdmitted            nobody is known by the token that came with it
+│   ├── NotAllowed             the token is known, and does not allow asking models
+│   ├── BadCall                it is no call that can be passed on
+│   ├── NotServed              the gateway passes no such path on, or not in this way
+│   ├── EndpointAway           the endpoint behind the gateway does not answer, or broke off
+│   └── GatewayEnds            the gateway ends; the call was not sent
 ├── ServingError               a server of models cannot be planned as asked: the request contradicts itself
 │   ├── UnknownModel           no model of that name is in the table, or a config.json does not say enough
 │   ├── PlanUnreadable         a file is no plan, or holds what a plan may not hold
@@ -31,6 +39,7 @@ RouterError                    the base of this room
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ..ledger import AlphaloomError
@@ -123,6 +132,68 @@ class QuotaReached(RouterError):
 
     code = "quota_reached"
     exit_code = 3
+    seconds: float = math.inf
+    """Until it is worth asking again; infinity where only the end of another call helps."""
+
+
+class CallTooLarge(QuotaReached):
+    """One call asks more than the tenant may have in a minute; nothing was sent, and waiting is of no use."""
+
+    code = "call_too_large"
+    exit_code = 1
+
+
+class GatewayError(RouterError):
+    """The gateway in front of an endpoint cannot pass a call on. `status` is what HTTP says of it."""
+
+    code = "gateway"
+    status = 500
+
+
+class NotAdmitted(GatewayError):
+    """Nobody is known by the token that came with a call; the token is not repeated."""
+
+    code = "invalid_api_key"
+    exit_code = 1
+    status = 401
+
+
+class NotAllowed(GatewayError):
+    """The token is known, and does not allow asking models."""
+
+    code = "forbidden"
+    exit_code = 1
+    status = 403
+
+
+class BadCall(GatewayError):
+    """It is no call that can be passed on."""
+
+    code = "bad_call"
+    status = 400
+
+
+class NotServed(GatewayError):
+    """The gateway passes no such path on, or not in this way."""
+
+    code = "not_served"
+    status = 404
+
+
+class EndpointAway(GatewayError):
+    """The endpoint behind the gateway does not answer, or broke off; a later try may well pass."""
+
+    code = "endpoint_away"
+    exit_code = 3
+    status = 503
+
+
+class GatewayEnds(GatewayError):
+    """The gateway ends; the call was not sent."""
+
+    code = "gateway_ends"
+    exit_code = 3
+    status = 503
 
 
 class ServingError(RouterError):

@@ -10,12 +10,13 @@ tokens by its share; a free place goes to the smallest counter among those who w
 tenant; who comes back from idle time begins at the smallest level of those who wait.
 
 The bound. Let L_in and L_out be the most tokens in and out of one call, P the places, s the smallest share, and
-B = (w_in L_in + w_out P L_out) / s. Of two tenants that have a call waiting all the time, which no quota holds back, the
+B = (w_in (L_in + P E) + w_out P L_out) / s, where E is the most by which the tokens in of a call were misjudged before
+it was sent (0 where they are known). Of two tenants that have a call waiting all the time, which no quota holds back, the
 served tokens by share differ by at most 2 B over any stretch of time, however the others behave. With M for the tokens in
-and out that all places hold at once and w_in <= w_out that is within the paper's 2 max(w_in L_in, w_out M). Why: levels of
-those who wait never fall, so neither does the smallest of them, m. Whoever is dispatched has the smallest counter, hence a
+and out that all places hold at once, E = 0 and w_in <= w_out that is within the paper's 2 max(w_in L_in, w_out M). Why: levels of
+those who wait never fall but by what was misjudged of calls that hold places, so neither does the smallest of them, m. Whoever is dispatched has the smallest counter, hence a
 level of at most m and what is reserved on the places that others hold; what it still gets before its next dispatch is its
-new call and the rest of its own, and all places together hold P calls. So every level is between m and m + B.
+new call and the rest of its own, and all places together hold P calls, each of which is put right once. So every level is between m and m + B.
 The reservation may be anything from 0 to the most that a call can take; the mean of recent replies is taken.
 
 Nobody starves among a given set of tenants. Each new name begins where those who wait stand, so whoever could make up names
@@ -31,7 +32,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
-from .errors import QueueFull, QuotaReached, RouterError
+from .errors import CallTooLarge, QueueFull, QuotaReached, RouterError
 from .quota import FairnessSettings
 from .tenants import Call, Tenant
 
@@ -47,9 +48,10 @@ def fairest(ready: Sequence[Tenant]) -> Tenant:
     return min(ready, key=lambda tenant: (tenant.counter, tenant.waiting[0].number))
 
 
-def bound(settings: FairnessSettings, most_tokens_in: int, most_tokens_out: int) -> float:
+def bound(settings: FairnessSettings, most_tokens_in: int, most_tokens_out: int, misjudged: int = 0) -> float:
     """Return the most by which served tokens by share differ over any time in which two tenants both wait: 2 B."""
-    work = settings.input_weight * most_tokens_in + settings.output_weight * settings.places * most_tokens_out
+    brought = most_tokens_in + settings.places * misjudged
+    work = settings.input_weight * brought + settings.output_weight * settings.places * most_tokens_out
     return 2.0 * work / min(own.share for own in (settings.default, *settings.tenants.values()))
 
 
@@ -72,6 +74,10 @@ class Place:
                 hint="Say how many there are so far in all, not how many are new.",
             )
         self._gate.report(self._call, tokens_out)
+
+    def brought(self, tokens_in: int) -> None:
+        """Say how many tokens the call really had in, where that was an estimate."""
+        self._gate.put_right(self._call, tokens_in)
 
 
 class Gate:
@@ -113,6 +119,10 @@ class Gate:
         """Return how many calls of a tenant wait."""
         return len(self._tenants[name].waiting) if name in self._tenants else 0
 
+    def running(self, name: str) -> int:
+        """Return how many places a tenant holds."""
+        return len(self._tenants[name].running) if name in self._tenants else 0
+
     @asynccontextmanager
     async def place(self, tenant: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Place]:
         """Wait for a place and hold it; whatever ends the call, or the wait, gives it back.
@@ -121,8 +131,10 @@ class Gate:
         ------
         QueueFull
             If as many calls of the tenant wait as may wait.
+        CallTooLarge
+            If the call is larger than the tenant's quota.
         QuotaReached
-            If the call is larger than the tenant's quota, or beyond it and the tenant's calls are not to wait.
+            If it is beyond the quota, and the tenant's calls are not to wait.
         """
         call = self._join(tenant, tokens_in, most_tokens_out)
         try:
@@ -138,11 +150,15 @@ class Gate:
         if call in call.tenant.running:
             call.tenant.report(call, tokens_out)
 
+    def put_right(self, call: Call, tokens_in: int) -> None:
+        """Charge what a call really had in, while it holds its place."""
+        _not_negative(tokens_in=tokens_in)
+        if call in call.tenant.running:
+            call.tenant.put_right(call, tokens_in)
+
     def _join(self, name: str, tokens_in: int, most_tokens_out: int) -> Call:
         """Put a call at the end of its tenant's queue, within what the tenant may ask."""
-        for field, value in (("tokens_in", tokens_in), ("most_tokens_out", most_tokens_out)):
-            if value < 0:
-                raise RouterError("a call has no fewer tokens than 0", field=field, got=value, allowed="0 or more")
+        _not_negative(tokens_in=tokens_in, most_tokens_out=most_tokens_out)
         loop = self._enter()
         tenant = self._tenants.setdefault(name, Tenant(name, self._settings))
         call = Call(tenant, tokens_in, most_tokens_out, next(self._numbers), loop.create_future())
@@ -171,7 +187,7 @@ class Gate:
         """Refuse a call that never fits the quota, or does not fit it now and is not to wait."""
         own, name = call.tenant.own, call.tenant.name
         if own.tokens_per_minute is not None and call.worst > own.tokens_per_minute:
-            raise QuotaReached(
+            raise CallTooLarge(
                 f"a call of {name} may take {call.worst:,} tokens, more than {name} may take in a minute",
                 field=f"tenants.{name}.tokens_per_minute",
                 got=call.worst,
@@ -189,12 +205,14 @@ class Gate:
                 hint="Ask again when one has ended, or raise the quota.",
             )
         if seconds > 0:
-            raise QuotaReached(
+            reached = QuotaReached(
                 f"{name} has taken its tokens of this minute; this call may take {call.worst:,}",
                 field=f"tenants.{name}.tokens_per_minute",
                 allowed=own.tokens_per_minute,
                 hint=f"Ask again in {math.ceil(seconds)} s, or raise the quota, or let calls wait (over: wait).",
             )
+            reached.seconds = seconds
+            raise reached
         call.take = call.tenant.meter.take(call.worst, self._clock())
 
     def _refuse_crowd(self, call: Call) -> None:
@@ -268,3 +286,10 @@ class Gate:
         elif call in tenant.waiting:
             tenant.withdraw(call)
             self._dequeue(tenant)
+
+
+def _not_negative(**tokens: int) -> None:
+    """Refuse fewer tokens than none."""
+    for field, value in tokens.items():
+        if value < 0:
+            raise RouterError("a call has no fewer tokens than 0", field=field, got=value, allowed="0 or more")

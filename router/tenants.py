@@ -99,6 +99,11 @@ class Tenant:
         self.served += self.settings.output_weight * (tokens_out - (call.reported or 0))
         call.reported = tokens_out
 
+    def put_right(self, call: Call, tokens_in: int) -> None:
+        """Charge what a call really had in."""
+        self.served += self.settings.input_weight * (tokens_in - call.tokens_in)
+        call.tokens_in = tokens_in
+
     def finish(self, call: Call) -> None:
         """End a call that was dispatched; of one that reported nothing the reservation is charged."""
         if call.reported is None:

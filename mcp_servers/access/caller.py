@@ -23,6 +23,7 @@ class Scope(StrEnum):
     EVAL_RUN = "eval:run"
     GATE_SUBMIT = "gate:submit"
     RULES_READ = "rules:read"
+    MODEL_ASK = "model:ask"
     DATA_CONFIDENTIAL = "data:confidential"
 
 
@@ -62,6 +63,8 @@ class Caller:
         The last day that it may know; None for no limit but the server's own.
     expires : datetime or None
         The first moment at which it is refused; None where it ends with the connection.
+    tenant : str
+        Who it is in front of an endpoint that is shared (`alphaloom models gate`).
     """
 
     id: str
@@ -69,6 +72,7 @@ class Caller:
     fields: frozenset[str] | None = None
     as_of: date | None = None
     expires: datetime | None = None
+    tenant: str = ""
 
     @property
     def labels(self) -> frozenset[str]:

@@ -26,9 +26,11 @@ from ...ledger.settings import parse_settings, refused
 from .caller import checked_scope
 
 HEAD = """\
-# Bearer tokens of the MCP servers; written by `alphaloom token create` and `revoke`, which leave out other comments.
+# Bearer tokens of the MCP servers and of the models' gate; written by `alphaloom token create` and `revoke`, which leave out other comments.
 # No secret is in here: sha256 is the digest of the whole token. A token is accepted to the end of its last day, UTC.
 """
+TENANT = r"^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$"
+"""What tenants may be called: the names stand in metrics and in messages."""
 _SECRET = re.compile(r"alt_[0-9A-Za-z]+_[\w-]{8,}")
 
 
@@ -64,6 +66,7 @@ class Entry(BaseModel):
     expires: Annotated[date, Field(lt=date(3000, 1, 1))]
     revoked: AwareDatetime | None = None
     note: Annotated[str, Field(max_length=200), AfterValidator(_shown)] = ""
+    tenant: Annotated[str, Field(pattern=TENANT)] = ""
 
 
 class _Tokens(BaseModel):

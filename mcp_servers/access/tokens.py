@@ -36,6 +36,7 @@ class Grant:
     as_of: date | None = None
     fields: tuple[str, ...] | None = None
     note: str = ""
+    tenant: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def create(path: Path, grant: Grant, *, now: datetime) -> Issued:
                 "created": _second(now),
                 "expires": grant.expires.isoformat(),
                 "note": grant.note,
+                "tenant": grant.tenant,
             }
         )
         write_entries(path, [*entries, entry])
@@ -137,7 +139,7 @@ class _Known:
     @classmethod
     def of(cls, entry: Entry) -> _Known:
         fields = frozenset(entry.fields) if entry.fields is not None else None
-        caller = Caller(entry.id, frozenset(entry.scopes), fields, entry.as_of, ends(entry))
+        caller = Caller(entry.id, frozenset(entry.scopes), fields, entry.as_of, ends(entry), entry.tenant)
         return cls(entry.sha256, ends(entry), entry.revoked is not None, caller)
 
 

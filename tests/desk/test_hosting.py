@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from alphaloom.desk.hosting import Door, _listening
-from alphaloom.mcp_servers.web import Limits
+from alphaloom.desk.listening import listening
 
 
 def test_an_answer_does_not_wait_until_the_client_acknowledges_its_beginning() -> None:
@@ -19,9 +18,9 @@ def test_an_answer_does_not_wait_until_the_client_acknowledges_its_beginning() -
             told.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
             writer.close()
 
-        listening = _listening(Door("127.0.0.1", 0, None, None, Limits()))
-        async with await asyncio.start_server(taken, sock=listening):
-            reader, writer = await asyncio.open_connection(*listening.getsockname())
+        there = listening("127.0.0.1", 0, "--http")
+        async with await asyncio.start_server(taken, sock=there):
+            reader, writer = await asyncio.open_connection(*there.getsockname())
             await reader.read()
             writer.close()
 

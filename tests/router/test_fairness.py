@@ -11,19 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
-from alphaloom.router.errors import QueueFull, QuotaReached
+from alphaloom.router.errors import CallTooLarge, QueueFull, QuotaReached
 from alphaloom.router.fairness import Gate, bound
 from alphaloom.router.quota import FairnessSettings, TenantSettings
 from alphaloom.router.tenants import Call, Tenant
 from benchmarks.fairness import ORDERS, Scenario, beside_flood, hurried, ratios
 
-L_IN, L_OUT = 40, 30
+L_IN, L_OUT, L_WRONG = 40, 30, 25
 NAMES = ("a", "b", "c", "d")
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One call: when it comes, what it takes, in how many reports, and when its caller gives up (0: never)."""
+    """One call: when it comes, what it takes, in how many reports, and when its caller gives up (0: never).
+
+    `misjudged` is what its tokens in are more than was thought before it was sent.
+    """
 
     tenant: str
     gap: float
@@ -32,6 +35,7 @@ class Ask:
     took: int
     reports: int
     patience: float
+    misjudged: int = 0
 
 
 @st.composite
@@ -39,7 +43,8 @@ def asks(draw: st.DrawFn) -> Ask:
     most = draw(st.integers(1, L_OUT))
     patience = draw(st.sampled_from([0.0, 0.0, 0.0, 0.5, 3.0, 20.0]))
     came = (draw(st.sampled_from(NAMES)), draw(st.sampled_from([0.0, 0.0, 0.0, 1.0, 30.0])), draw(st.integers(0, L_IN)))
-    return Ask(*came, most, draw(st.integers(0, most)), draw(st.integers(0, 3)), patience)
+    wrong = draw(st.sampled_from([0, 0, draw(st.integers(-min(came[2], L_WRONG), L_WRONG))]))
+    return Ask(*came, most, draw(st.integers(0, most)), draw(st.integers(0, 3)), patience, wrong)
 
 
 @st.composite
@@ -73,6 +78,10 @@ class Watched(Gate):
         super().report(call, tokens_out)
         self.look()
 
+    def put_right(self, call: Call, tokens_in: int) -> None:
+        super().put_right(call, tokens_in)
+        self.look()
+
     def look(self) -> None:
         share = {name: self._settings.of(name).share for name in NAMES}
         both = list(combinations(sorted(self._ready), 2))
@@ -100,6 +109,7 @@ async def one(course: Course, number: int, ask: Ask) -> None:
         for done in range(1, ask.reports + 1):
             await asyncio.sleep((1 + ask.took) / ask.reports)
             place.took(ask.took * done // ask.reports)
+            place.brought(ask.tokens_in + ask.misjudged)
         await asyncio.sleep(0.1)
 
 
@@ -128,7 +138,8 @@ def test_two_tenants_that_wait_are_served_alike_and_no_place_stands_idle(
     given: FairnessSettings, asked: list[Ask]
 ) -> None:
     course = hurried(run(given, asked))
-    assert course.gate.apart <= bound(given, L_IN, L_OUT) + 1e-6
+    wrong = max((abs(ask.misjudged) for ask in asked), default=0)
+    assert course.gate.apart <= bound(given, L_IN, L_OUT, wrong) + 1e-6
     assert course.gate.idle == 0
     assert course.finished + course.cancelled == len(asked)
     assert course.finished >= sum(not ask.patience for ask in asked)
@@ -278,8 +289,9 @@ def test_a_quota_holds_back_its_own_tenant_only() -> None:
 def test_a_quota_can_refuse_and_says_when_to_come_back() -> None:
     async def steps(gate: Gate) -> None:
         await ask(gate, "a", 15)
-        with pytest.raises(QuotaReached, match=r"may take 10; allowed: 20(.|\n)*Ask again in 59 s"):
+        with pytest.raises(QuotaReached, match=r"may take 10; allowed: 20(.|\n)*Ask again in 59 s") as refused:
             await ask(gate, "a")
+        assert 58 < refused.value.seconds <= 59
         await asyncio.sleep(59)
         await ask(gate, "a")
 
@@ -288,7 +300,7 @@ def test_a_quota_can_refuse_and_says_when_to_come_back() -> None:
 
 def test_a_call_that_never_fits_is_refused_at_once() -> None:
     async def steps(gate: Gate) -> None:
-        with pytest.raises(QuotaReached, match="more than a may take in a minute"):
+        with pytest.raises(CallTooLarge, match="more than a may take in a minute"):
             await ask(gate, "a", 21)
 
     at(steps, places=1, tenants={"a": {"tokens_per_minute": 20}})
@@ -325,6 +337,21 @@ def test_a_call_that_says_nothing_is_charged_what_was_reserved() -> None:
                 raise OSError("broken")
         assert gate.served("a") == 43.0
         assert gate.free == 1
+
+    at(steps, places=1)
+
+
+def test_tokens_in_are_put_right_while_a_call_holds_its_place() -> None:
+    async def steps(gate: Gate) -> None:
+        for really in (10, 90):
+            async with gate.place("a", 50, 20) as place:
+                place.brought(really)
+                place.took(5)
+        assert gate.served("a") == 10 + 90 + 2 * 10
+        place.brought(0)
+        assert gate.served("a") == 120, "it holds its place no more"
+        with pytest.raises(RouterError, match="no fewer tokens than 0"):
+            place.brought(-1)
 
     at(steps, places=1)
 

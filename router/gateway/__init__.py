@@ -1,0 +1,14 @@
+"""A gateway in front of an OpenAI-compatible endpoint that people and processes share: whose call goes next.
+
+Bytes pass through as they are; what is added is who asks (a bearer token), a place at the endpoint in fair turn
+(`..fairness`), and counts by tenant.
+"""
+
+from __future__ import annotations
+
+from .endpoint import Endpoint
+from .gateway import Gateway
+from .running import run
+from .settings import GatewaySettings
+
+__all__ = ["Endpoint", "Gateway", "GatewaySettings", "run"]

@@ -1,0 +1,105 @@
+"""How many tokens a reply has: as its `usage` says, or by what is written, as it passes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from .calls import letters
+
+__all__ = ["Reply", "Yardstick"]
+
+MOST_KEPT = 16 << 20
+"""Bytes of a reply that is no stream which are kept until its end, to read its usage."""
+BLANK = re.compile(rb"\r?\n\r?\n")
+
+
+@dataclass
+class Yardstick:
+    """How many bytes a token has, learnt from replies that say their usage; about sixteen of them count."""
+
+    bytes_per_token: float = 4.0
+
+    def tokens(self, many: int) -> int:
+        """Return about how many tokens so many bytes are."""
+        return round(many / self.bytes_per_token)
+
+    def learn(self, many: int, tokens: int) -> None:
+        """Take in a call of which both are known."""
+        if many > 0 and tokens > 0:
+            self.bytes_per_token += (min(max(many / tokens, 0.25), 16.0) - self.bytes_per_token) / 16
+
+
+@dataclass
+class Reply:
+    """Reads along as a reply passes; changes nothing and holds nothing back.
+
+    `parts` counts the pieces of a stream, each of which is a token or several: the endpoint puts together what it could
+    not send at once. So `parts` is the least that the reply has, and what is said while it is under way.
+    """
+
+    streams: bool
+    parts: int = 0
+    written: int = 0
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    _held: bytearray = field(default_factory=bytearray)
+
+    def feed(self, piece: bytes) -> None:
+        """Read some bytes."""
+        if len(self._held) + len(piece) > MOST_KEPT:
+            self._held.clear()
+            return
+        self._held += piece
+        if self.streams:
+            *events, rest = BLANK.split(bytes(self._held))
+            self._held = bytearray(rest)
+            for event in events:
+                self._event(event)
+
+    def end(self) -> None:
+        """Read what is left when all has passed."""
+        if self.streams:
+            self._event(bytes(self._held))
+        else:
+            self._read(bytes(self._held))
+        self._held.clear()
+
+    def out(self, yard: Yardstick) -> int:
+        """Return the tokens of the reply: as it says itself, else the more of its parts and of what its bytes suggest."""
+        return self.tokens_out if self.tokens_out is not None else max(self.parts, yard.tokens(self.written))
+
+    def _event(self, event: bytes) -> None:
+        for line in event.splitlines():
+            if line.startswith(b"data:"):
+                self._read(line[5:])
+
+    def _read(self, text: bytes) -> None:
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(told, dict):
+            return
+        usage = told.get("usage")
+        if isinstance(usage, dict):
+            self.tokens_in = _count(usage.get("prompt_tokens"), self.tokens_in)
+            self.tokens_out = _count(usage.get("completion_tokens"), self.tokens_out)
+        choices = told.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            many = _said(choice)
+            self.parts += bool(many)
+            self.written += many
+
+
+def _said(choice: Any) -> int:
+    """Return the bytes that a choice of a reply, or of a piece of one, says."""
+    if not isinstance(choice, dict):
+        return 0
+    return sum(letters(choice.get(name)) for name in ("delta", "message", "text"))
+
+
+def _count(value: Any, known: int | None) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else known

@@ -1,0 +1,74 @@
+"""The file of tenants: what each may ask of one endpoint, and how its tokens are weighed."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from ..errors import GatewayError
+from ..quota import FairnessSettings, TenantSettings
+from ..serving import Plan
+
+__all__ = ["GatewaySettings"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class GatewaySettings(BaseModel):
+    """An endpoint that tenants share. What is left out is taken from the plan that the endpoint was started by."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    places: int | None = Field(default=None, ge=1, description="calls that it answers at once, as its max-num-seqs")
+    input_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, description="what a token in counts")
+    output_weight: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="what a token out counts")
+    reply_tokens: int = Field(default=4096, ge=1, description="most tokens of a reply where a call does not say")
+    sequences: int = Field(default=1, ge=1, description="replies that one call may ask for, which hold one place (n)")
+    tenants: dict[str, TenantSettings] = Field(default={}, description="by name; any other has the default's")
+    default: TenantSettings = TenantSettings()
+
+    @field_validator("tenants")
+    @classmethod
+    def _names(cls, tenants: dict[str, TenantSettings]) -> dict[str, TenantSettings]:
+        """Refuse names that no token can have."""
+        for name in tenants:
+            if NAME.fullmatch(name) is None:
+                raise ValueError(f"{name!r} is no name of letters, digits, '.', '_' and '-', 64 at most")
+        return tenants
+
+    def fairness(self, plan: Plan | None = None) -> FairnessSettings:
+        """Return the settings of the gate; what nobody said comes from the plan.
+
+        Raises
+        ------
+        GatewayError
+            If nobody says how many calls the endpoint answers at once.
+        """
+        places = self.places or (int(plan.flags["max-num-seqs"]) if plan and "max-num-seqs" in plan.flags else None)
+        if places is None:
+            raise GatewayError(
+                "it is not known how many calls the endpoint answers at once",
+                field="places",
+                hint="Say --places N or places: N in the file of tenants, as the server's --max-num-seqs; or name the plan.",
+            )
+        weight = self.output_weight or self.input_weight * (_longer(plan) if plan else 2.0)
+        return FairnessSettings(
+            places=places, input_weight=self.input_weight, output_weight=weight, tenants=self.tenants,
+            default=self.default,
+        )  # fmt: skip
+
+
+def _longer(plan: Plan) -> float:
+    """Return how many times as long a token out holds a place as one in, by the plan's times; 2 where it has none.
+
+    Places are what the gate gives away, so a token weighs what it holds one for.
+    """
+    told = plan.predictions
+    try:
+        first, tokens, step = (
+            float(told[name]) for name in ("time_to_first_token_ms", "prompt_tokens", "per_token_full_ms")
+        )
+    except (KeyError, ValueError):
+        return 2.0
+    return round(step * tokens / first, 1) if first > 0 and tokens > 0 and step > 0 else 2.0

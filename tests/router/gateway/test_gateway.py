@@ -1,0 +1,347 @@
+"""The gateway over real connections: bytes, tenants, places, ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import pytest
+
+from alphaloom.router.errors import NotAdmitted, NotAllowed
+from alphaloom.router.fairness import Gate
+from alphaloom.router.gateway import Endpoint, Gateway, GatewaySettings
+from alphaloom.router.gateway.running import server
+
+from .modelled import METRICS, modelled, whole
+from .modelled import Endpoint as Modelled
+
+CHAT = "/v1/chat/completions"
+TENANTS = {"key-a": "alice", "key-b": "bob"}
+
+
+@pytest.fixture(autouse=True)
+def no_network() -> None:
+    """These tests connect to this machine."""
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Modelled]:
+    with modelled() as endpoint:
+        yield endpoint
+
+
+def who(bearer: str) -> str:
+    if bearer == "key-mcp":
+        raise NotAllowed("this token does not allow asking models")
+    if bearer not in TENANTS:
+        raise NotAdmitted("this token is not accepted")
+    return TENANTS[bearer]
+
+
+@dataclass
+class Stage:
+    """A gateway that listens, a client of it, and what ends it."""
+
+    gateway: Gateway
+    http: httpx2.AsyncClient
+    end: Callable[[], None]
+
+    async def ask(self, key: str = "key-a", path: str = CHAT, **told: Any) -> httpx2.Response:
+        return await self.http.post(path, json=call(**told), headers={"authorization": f"Bearer {key}"})
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not true():
+                await asyncio.sleep(0.005)
+
+    @property
+    def free(self) -> int:
+        return self.gateway.gate.free
+
+
+def call(**told: Any) -> dict[str, Any]:
+    return {
+        "model": "tiny",
+        "messages": [{"role": "user", "content": "say something, please"}],
+        "max_tokens": 3,
+        **told,
+    }
+
+
+@asynccontextmanager
+async def on_stage(address: str, patience: float = 60.0, key: str | None = None, **given: Any) -> AsyncIterator[Stage]:
+    settings = GatewaySettings.model_validate({"places": 2} | given)
+    fairness = settings.fairness()
+    gate = Gate(fairness, clock=time.monotonic)
+    gateway = Gateway(Endpoint(address, key), gate, fairness, settings, who, patience=patience)
+    running = server(gateway, 5)
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        serving = asyncio.create_task(running.serve(sockets=[there]))
+        base = f"http://127.0.0.1:{there.getsockname()[1]}"
+
+        def end() -> None:
+            running.should_exit = True
+
+        async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=20) as http:
+            yield Stage(gateway, http, end)
+        end()
+        await serving
+
+
+def play(steps: Callable[[Stage], Coroutine[Any, Any, None]], address: str, **given: Any) -> None:
+    async def all_of_it() -> None:
+        async with on_stage(address, **given) as stage:
+            await steps(stage)
+
+    asyncio.run(all_of_it())
+
+
+def test_bytes_pass_as_they_are(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        body = json.dumps(call(seed=4), indent=3).encode()
+        headers = {"authorization": "Bearer key-a", "x-request-id": "mine", "cookie": "c=1"}
+        for path in (CHAT, "/v1/completions"):
+            answer = await stage.http.post(path, content=body, headers=headers)
+            assert answer.content == whole(json.loads(body))
+            assert answer.headers["content-type"] == "application/json"
+        (streamed,) = [await stage.ask(stream=True)]
+        async with httpx2.AsyncClient(trust_env=False) as straight:
+            bare = await straight.post(endpoint.address + CHAT, json=call(stream=True))
+        assert streamed.content == bare.content
+        assert streamed.headers["x-request-id"] == "seven"
+        assert dict(streamed.headers) == dict(bare.headers) | {"date": streamed.headers["date"]}
+
+    play(steps, endpoint.address)
+    assert endpoint.calls[0] == endpoint.calls[1] == call(seed=4)
+    assert endpoint.headers[0]["x-request-id"] == "mine"
+
+
+def test_the_endpoint_sees_its_own_key_and_no_tenants_token(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        await stage.ask()
+
+    play(steps, endpoint.address)
+    play(steps, endpoint.address, key="the-servers-own")
+    assert "authorization" not in endpoint.headers[0]
+    assert endpoint.headers[1]["authorization"] == "Bearer the-servers-own"
+    assert "key-a" not in str(endpoint.headers)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "key", "body", "status", "code"),
+    [
+        ("POST", CHAT, "", b"{}", 401, "invalid_api_key"),
+        ("POST", CHAT, "key-c", b"{}", 401, "invalid_api_key"),
+        ("GET", "/v1/models", "key-c", b"", 401, "invalid_api_key"),
+        ("POST", CHAT, "key-mcp", b"{}", 403, "forbidden"),
+        ("POST", CHAT, "key-a", b"[", 400, "bad_call"),
+        ("POST", CHAT, "key-a", b"[" * 100_000, 400, "bad_call"),
+        ("POST", CHAT, "key-a", b'{"max_tokens": "many"}', 400, "bad_call"),
+        ("POST", CHAT, "key-a", b'{"n": 2}', 400, "bad_call"),
+        ("POST", "/v1/completions", "key-a", b'{"prompt": ["a", "b"]}', 400, "bad_call"),
+        ("POST", CHAT, "key-a", b" " * ((32 << 20) + 1), 413, "bad_call"),
+        ("GET", CHAT, "key-a", b"", 405, "not_served"),
+        ("POST", "/v1/embeddings", "key-a", b"{}", 404, "not_served"),
+        ("POST", "/metrics", "key-a", b"{}", 405, "not_served"),
+    ],
+)
+def test_what_is_no_call_is_refused_in_the_form_of_openai(
+    endpoint: Modelled, method: str, path: str, key: str, body: bytes, status: int, code: str
+) -> None:
+    async def steps(stage: Stage) -> None:
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        answer = await stage.http.request(method, path, content=body, headers=headers)
+        assert answer.status_code == status
+        error = answer.json()["error"]
+        assert (error["code"], set(error)) == (code, {"message", "type", "param", "code"})
+        assert not key or key not in answer.text
+        assert ("www-authenticate" in answer.headers) == (status == 401)
+        assert stage.free == 2
+
+    play(steps, endpoint.address)
+    assert endpoint.calls == []
+
+
+def test_no_more_calls_than_places_reach_the_endpoint(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        answers = await asyncio.gather(*(stage.ask(key, pause=0.03) for key in TENANTS for _ in range(6)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert stage.free == 2
+
+    play(steps, endpoint.address)
+    assert endpoint.most == 2
+
+
+def test_who_comes_second_need_not_wait_for_a_whole_queue(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        many = [asyncio.create_task(stage.ask("key-a", pause=0.02)) for _ in range(20)]
+        await stage.until(lambda: stage.gateway.gate.waiting("alice") == 19)
+        await stage.ask("key-b")
+        assert sum(task.done() for task in many) < 4
+        await asyncio.gather(*many)
+
+    play(steps, endpoint.address, places=1)
+
+
+def test_tokens_are_charged_as_the_endpoint_counts_them(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        gate = stage.gateway.gate
+        await stage.ask("key-a", max_tokens=5, really=70)
+        assert gate.served("alice") == 70 + 2 * 5
+        await stage.ask("key-b", max_tokens=5, really=70, stream=True, stream_options={"include_usage": True})
+        assert gate.served("bob") == 70 + 2 * 10
+
+    play(steps, endpoint.address)
+
+
+def test_a_stream_that_says_no_usage_is_charged_by_its_pieces(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        await stage.ask("key-a", max_tokens=40, stream=True)
+        assert 2 * 40 <= stage.gateway.gate.served("alice") <= 2 * 65
+
+    play(steps, endpoint.address)
+
+
+def test_a_stream_is_charged_while_it_is_under_way(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        task = asyncio.create_task(stage.ask("key-a", max_tokens=20, stream=True, pause=0.02))
+        await stage.until(lambda: stage.gateway.gate.served("alice") > 2 * 5)
+        assert not task.done()
+        await task
+
+    play(steps, endpoint.address)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_who_hangs_up_gives_the_place_back_and_the_endpoint_stops(endpoint: Modelled, stream: bool) -> None:
+    async def steps(stage: Stage) -> None:
+        task = asyncio.create_task(stage.ask(pause=3, stream=stream))
+        await stage.until(lambda: endpoint.under_way == 1)
+        task.cancel()
+        await stage.until(lambda: endpoint.under_way == 0 and stage.free == 2)
+        assert stage.gateway.gate.served("alice") > 0, "what was begun is charged"
+
+    play(steps, endpoint.address)
+    assert endpoint.left == 1
+
+
+def test_who_hangs_up_in_the_queue_leaves_it(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        gate = stage.gateway.gate
+        first = asyncio.create_task(stage.ask(pause=0.5))
+        await stage.until(lambda: endpoint.under_way == 1)
+        second = asyncio.create_task(stage.ask())
+        await stage.until(lambda: gate.waiting("alice") == 1)
+        second.cancel()
+        await stage.until(lambda: gate.waiting("alice") == 0)
+        assert not first.done()
+        assert (await first).status_code == 200
+
+    play(steps, endpoint.address, places=1)
+    assert len(endpoint.calls) == 1
+
+
+def test_a_client_that_takes_nothing_is_given_up(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        reader, writer = await asyncio.open_connection(stage.http.base_url.host, stage.http.base_url.port, limit=1)
+        body = json.dumps(call(max_tokens=3_000_000)).encode()
+        writer.write(b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key-a\r\nContent-Length: %d\r\n\r\n%s"
+                     % (CHAT.encode(), len(body), body))  # fmt: skip
+        await stage.until(lambda: stage.free == 1)
+        await stage.until(lambda: stage.free == 2)
+        writer.close()
+        assert reader
+
+    play(steps, endpoint.address, patience=0.3)
+
+
+def test_a_full_queue_and_a_quota_say_when_to_come_back(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        first = asyncio.create_task(stage.ask(pause=0.3))
+        await stage.until(lambda: endpoint.under_way == 1)
+        refused = await stage.ask()
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "queue_full")
+        assert int(refused.headers["retry-after"]) >= 1
+        await first
+        await stage.ask("key-b", max_tokens=90)
+        refused = await stage.ask("key-b", max_tokens=90)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "quota_reached")
+        assert 50 <= int(refused.headers["retry-after"]) <= 60
+        large = await stage.ask("key-b", max_tokens=200)
+        assert (large.status_code, large.json()["error"]["code"]) == (413, "call_too_large")
+        assert "retry-after" not in large.headers
+
+    bob = {"tokens_per_minute": 150, "over": "refuse"}
+    play(steps, endpoint.address, places=1, tenants={"alice": {"queue": 0}, "bob": bob})
+
+
+def test_an_endpoint_that_is_away_is_said_and_costs_nothing() -> None:
+    async def steps(stage: Stage) -> None:
+        answer = await stage.ask()
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "endpoint_away")
+        assert (await stage.http.get("/health")).status_code == 503
+        assert (stage.gateway.gate.served("alice"), stage.free) == (0.0, 2)
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    play(steps, nobody)
+
+
+def test_an_endpoint_that_hangs_is_looked_at_for_a_while_only() -> None:
+    async def steps(stage: Stage) -> None:
+        stage.gateway.look = 0.1
+        assert (await stage.http.get("/health")).json()["error"]["code"] == "endpoint_away"
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        play(steps, f"http://127.0.0.1:{silent.getsockname()[1]}")
+
+
+def test_an_endpoint_that_breaks_off_breaks_the_answer_off(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        with pytest.raises(httpx2.RemoteProtocolError):
+            await stage.ask(stream=True, breaks_after=2)
+        refused = await stage.ask(fails=404)
+        assert (refused.status_code, refused.json()["error"]["message"]) == (404, "no such model")
+        await stage.until(lambda: stage.free == 2)
+
+    play(steps, endpoint.address)
+
+
+def test_at_the_end_calls_under_way_are_finished_and_those_that_wait_are_told(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        first, second = asyncio.create_task(stage.ask(pause=0.5, stream=True, max_tokens=1)), None
+        await stage.until(lambda: endpoint.under_way == 1)
+        second = asyncio.create_task(stage.ask())
+        await stage.until(lambda: stage.gateway.gate.waiting("alice") == 1)
+        stage.end()
+        told = await second
+        assert (told.status_code, told.json()["error"]["code"]) == (503, "gateway_ends")
+        assert not first.done()
+        assert (await first).content.endswith(b"data: [DONE]\n\n")
+
+    play(steps, endpoint.address, places=1)
+    assert len(endpoint.calls) == 1
+
+
+def test_what_spends_nothing_passes_and_names_are_told_to_tenants_only(endpoint: Modelled) -> None:
+    async def steps(stage: Stage) -> None:
+        key = {"authorization": "Bearer key-b"}
+        assert (await stage.http.get("/v1/models", headers=key)).json() == {"data": [{"id": "tiny"}]}
+        assert (await stage.http.get("/health")).status_code == 200
+        await stage.ask("key-a", max_tokens=5)
+        bare, told = [(await stage.http.get("/metrics", headers=each)).text for each in ({}, key)]
+        assert bare.startswith(METRICS.decode())
+        assert "alphaloom_gateway_places 2\n" in bare
+        assert "alphaloom_gateway_waiting 0\n" in bare
+        assert "alice" not in bare
+        assert 'alphaloom_gateway_tokens_out_total{tenant="alice"} 5\n' in told
+        assert 'alphaloom_gateway_calls_total{tenant="alice",outcome="answered"} 1\n' in told
+
+    play(steps, endpoint.address)
