@@ -42,17 +42,19 @@ def draw(measured: Measured) -> str:
         line = " ".join(f"{across(float(x)):.1f},{up(float(y)):.1f}" for x, y in told)
         kind, ink = "dashed" if CASCADE in name else None, INKS[name.removesuffix(CASCADE)]
         body.append(element("polyline", points=line, stroke=ink, class_=kind))
-        y = TOP + 12 + 22 * place
+        row = TOP + 12 + 22 * place
         body.append(
-            element("polyline", points=f"{WIDTH - RIGHT + 14},{y} {WIDTH - RIGHT + 38},{y}", stroke=ink, class_=kind)
+            element(
+                "polyline", points=f"{WIDTH - RIGHT + 14},{row} {WIDTH - RIGHT + 38},{row}", stroke=ink, class_=kind
+            )
         )
-        body.append(element("text", name, x=WIDTH - RIGHT + 44, y=y + 4))
-    for name, (right, down, anchor) in LABELS.items():
+        body.append(element("text", name, x=WIDTH - RIGHT + 44, y=row + 4))
+    for name, (aside, down, anchor) in LABELS.items():
         saved, recovered = replay.place(name, measured.once)
         x, y = across(1.0 - saved), up(recovered)
         body += [
             element("circle", cx=x, cy=y, r=4.0, class_="point"),
-            element("text", name, x=x + right, y=y + down, text_anchor=anchor, class_="label"),
+            element("text", name, x=x + aside, y=y + down, text_anchor=anchor, class_="label"),
         ]
     size = f'viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" width="{WIDTH:.0f}" height="{HEIGHT:.0f}"'
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'

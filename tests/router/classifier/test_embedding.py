@@ -66,7 +66,7 @@ def test_it_reads_voices_that_it_was_not_fitted_to(tiny: Path, tmp_path: Path) -
 def test_the_words_count_beside_it(tiny: Path, tmp_path: Path) -> None:
     table, text = Table.read(), "why does the signal decay so fast out of sample?"
     own = Embedded(tiny, tmp_path, FEW[::5])
-    assert own.scores(text) == pytest.approx(0.3 * own.alone(text) + 0.7 * table.scores(text))
+    assert own.scores(text) == pytest.approx(table.scores(text) + embedding.WEIGHT * own.alone(text))
     assert Embedded(tiny, tmp_path, FEW[::5], replace(table, digest="another")).name != own.name
 
 
