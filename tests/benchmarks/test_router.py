@@ -206,6 +206,9 @@ def test_accuracy_is_measured_and_balanced() -> None:
     assert careless["difficulty"].of(once) == 0.5
     assert careless["hard sent small"].of(once) == 1.0
     assert len(accuracy.table(found, 50).splitlines()) == len(found)
+    same, other = (accuracy.table({"intent": each["intent"]}, 50, found) for each in (found, careless))
+    assert "+0.0% (+0.0% to +0.0%)" in same
+    assert " -8" in other
 
 
 def test_scikit_learn_may_be_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
