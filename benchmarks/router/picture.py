@@ -14,12 +14,12 @@ INKS = {ROUTER: "#0969da", ORACLE: "#1f883d", "chance": "#8c959f", "length": "#b
         "factorisation": "#cf222e", "TF-IDF + LR": "#953800", "embedding + LR": "#bf3989", "router, embedding": "#1b7c83"}  # fmt: skip
 CASCADES = (ROUTER, "chance", ORACLE)
 """Of whom the curve with a cascade is drawn, dashed; the others' lie between the first two."""
-LABELS = {SHIPPED: (12.0, 34.0, "start"), THEN_CASCADE: (-10.0, -9.0, "end"), "always cascade": (-12.0, -4.0, "end")}
+LABELS = {SHIPPED: (12.0, 34.0, "start"), THEN_CASCADE: (-10.0, -22.0, "end"), "always cascade": (-12.0, -4.0, "end")}
 """Where the words beside a point stand, away from all lines."""
 STYLE = """
 text{font:13px system-ui,-apple-system,"Segoe UI",sans-serif;fill:#1f2328}.small{font-size:12px;fill:#59636e}
 .grid{stroke:#d1d9e0}polyline{fill:none;stroke-width:2}.dashed{stroke-dasharray:5 3}.point{fill:#59636e}
-.label{font-size:12px;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}
+.label{font-size:12px;paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}.grid{stroke:#3d444d}.point{fill:#9198a1}.label{stroke:#0d1117}}
 """
 POINTS = 120
