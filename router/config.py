@@ -204,7 +204,7 @@ class RoutingSettings(_Settings):
     reply_tokens: int = Field(default=400, ge=1, description="of a reply, where nobody says how long it may be")
     embedding: Path | None = Field(
         default=None,
-        description="folder of a sentence embedding of yours (model.onnx, tokenizer.json) that reads prompts",
+        description="folder of a sentence embedding of yours (onnx/model.onnx, tokenizer.json) that helps to read prompts",
     )
 
     def beside(self, folder: Path) -> Self:

@@ -121,8 +121,9 @@ class Decider:
         """
         reading = self.classifier.read(asked.prompt)
         intent, shares = intent_of(asked.role, asked.intent, reading, self.config.routing.roles)
+        hard = round(reading.hard, 4)  # what the record says is what decided
         sized = self._sized(asked)
-        tier, reason = self._tier(asked, intent, reading.hard, sized)
+        tier, reason = self._tier(asked, intent, hard, sized)
         order, closed = self._order(asked, tier, sized)
         model = order[0] if order else None
         if model is not None and self.config.models[model].tier != tier:
@@ -130,7 +131,7 @@ class Decider:
         told = sorted(shares.items(), key=lambda each: (-each[1], each[0]))[:TOLD_INTENTS]
         signals: dict[str, Any] = {
             "role": asked.role, "declared_intent": asked.intent, "intents": {name: round(share, 4) for name, share in told},
-            "hard": round(reading.hard, 4), "tokens": sized.sent, "reply_tokens": sized.reply,
+            "hard": hard, "tokens": sized.sent, "reply_tokens": sized.reply,
             "schema_depth": asked.schema_depth, "sensitivity": asked.sensitivity, "jurisdiction": asked.jurisdiction,
             "attested": sorted(asked.attested), "latency_s": asked.latency_s, "failures": dict(asked.failures), "classifier": self.classifier.name,
         }  # fmt: skip
@@ -138,7 +139,7 @@ class Decider:
             signals["own_intents"] = own
         others = [self._alternative(name, sized, NEXT) for name in order[1:]]
         others += [self._alternative(name, sized, why) for name, why in closed.items()]
-        difficulty: Difficulty = "high" if reading.hard > 0.5 else "low"
+        difficulty: Difficulty = "high" if hard > 0.5 else "low"
         cost = None if model is None else self._cost(model, sized)
         return Decision(intent, difficulty, tier, model, signals, cost, tuple(others), reason)
 

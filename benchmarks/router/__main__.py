@@ -3,12 +3,13 @@
 python -m benchmarks.router                     latency, accuracy and replay, one after the other; some minutes
 python -m benchmarks.router latency             a decision, beside scikit-learn
 python -m benchmarks.router accuracy            on prompts by people who saw nothing that was trained on
-python -m benchmarks.router writers             each writer of the training prompts left out in turn; six minutes
+python -m benchmarks.router writers             each writer of the training prompts left out in turn; a quarter of an hour
 python -m benchmarks.router replay              cost and quality, by replaying a table that is drawn by a stated law
 
-`--embedding FOLDER` of latency and accuracy adds a sentence embedding of yours (model.onnx, tokenizer.json). What takes
-scikit-learn is left out where that is not installed. Each part is a module of this folder with a `main` that takes the rest
-of the command line; the exit code is that of the worst.
+`--embedding FOLDER` of latency, accuracy and replay adds a sentence embedding of yours: a folder as sentence-transformers
+publishes it, with `onnx/model.onnx` (or `model.onnx`) and `tokenizer.json`; README says how one is made. What
+takes scikit-learn is left out where that is not installed. Each part is a module of this folder with a `main` that takes the
+rest of the command line; the exit code is that of the worst.
 """
 
 from __future__ import annotations

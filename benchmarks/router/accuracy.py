@@ -5,8 +5,8 @@ python -m benchmarks.router accuracy --embedding FOLDER     a sentence embedding
 
 Difficulty is balanced: the mean of the shares of hard and of easy prompts told as such. *Hard sent small* and *easy kept
 small* are those that the router as it ships sends to the local tier; a rival does that from the same probability on. A flip is
-a prompt whose tier changes with noise that nobody was trained on. Intervals are 95 %, by bootstrap over prompts. The exit code
-is 1 where one of `PROMISES` is not kept on a set.
+a prompt whose tier changes with noise that nobody was trained on. Intervals are 95 %, by bootstrap over prompts; a rival's
+second column is its figure less the router's on the same samples. The exit code is 1 where one of `PROMISES` is not kept on a set.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -61,12 +62,16 @@ def main(given: Sequence[str]) -> int:
     options.add_argument("--samples", type=int, default=2_000, help="bootstrap samples")
     told = options.parse_args(given)
     prompts, broken = held_out(), 0
-    rivals = readers(told.embedding)
-    for source in sorted({each.source for each in prompts}):
-        chosen = [each for each in prompts if each.source == source]
+    rivals = {name: cache(reader) for name, reader in readers(told.embedding).items()}
+    sources = sorted({each.source for each in prompts})
+    for sources_of in (*((source,) for source in sources), tuple(sources)):
+        chosen = [each for each in prompts if each.source in sources_of]
+        own: dict[str, Measure] = {}
         for name, reader in rivals.items():
             found = measures(chosen, reader) | (by_role(chosen) if name == "router" else {})
-            print(f"set {source}, {len(chosen)} prompts, {name}\n{table(found, told.samples)}\n", flush=True)
+            title = f"set {' and '.join(sources_of)}, {len(chosen)} prompts, {name}"
+            print(f"{title}\n{table(found, told.samples, own)}\n", flush=True)
+            own = own or found
             once = np.ones(len(chosen), dtype=np.int64)
             broken += name == "router" and not all(PROMISES[each](found[each].of(once)) for each in found)
     return int(broken > 0)
@@ -123,11 +128,16 @@ def by_role(prompts: Sequence[Prompt]) -> dict[str, Measure]:
     return {"intent, role known": Measure(np.array(told), (np.ones(len(told), dtype=bool),))}
 
 
-def table(found: Mapping[str, Measure], samples: int) -> str:
-    """Return the rows as text."""
+def table(found: Mapping[str, Measure], samples: int, own: Mapping[str, Measure] | None = None) -> str:
+    """Return the rows as text; with the router's `own` figures, by how much they differ from those."""
     lines = []
     for name, measure in found.items():
         once = np.ones(len(measure.holds), dtype=np.int64)
-        low, high = interval([measure.of(counts) for counts in resampled(len(once), samples, SEED)])
-        lines.append(f"{name:20s} {measure.of(once):6.1%} ({low:.1%} to {high:.1%})")
+        again = resampled(len(once), samples, SEED)
+        low, high = interval([measure.of(counts) for counts in again])
+        line = f"{name:20s} {measure.of(once):6.1%} {f'({low:.1%} to {high:.1%})':18s}"
+        if own:
+            low, high = interval([measure.of(counts) - own[name].of(counts) for counts in again])
+            line += f" {measure.of(once) - own[name].of(once):+6.1%} ({low:+.1%} to {high:+.1%})"
+        lines.append(line.rstrip())
     return "\n".join(lines)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from benchmarks.router.curve import LEVELS, Curve, Ends, Figures, Way
 from benchmarks.router.law import Numbers, Table
 from benchmarks.router.prompts import resampled
-from benchmarks.router.scorers import ROUTER
+from benchmarks.router.scorers import OWN, ROUTER
 
-__all__ = ["ORACLE", "PRIMARY", "SHIPPED", "Measured", "Replay"]
+__all__ = ["CASCADE", "ORACLE", "PRIMARY", "SHIPPED", "THEN_CASCADE", "Measured", "Replay"]
 
-ORACLE, SHIPPED = "oracle", "router as shipped"
+ORACLE, SHIPPED, THEN_CASCADE = "oracle", "router as shipped", "router, then cascade"
+CASCADE = " + cascade"
 PRIMARY = LEVELS.index(0.95)
 
 
@@ -34,11 +35,15 @@ class Replay:
         return np.asarray(given / given.sum())
 
     def figures(self, counts: NDArray[np.int64]) -> dict[str, Figures]:
-        """Return what is read off each curve, beside the router as it ships."""
+        """Return what is read off each curve beside the router as it ships, of a cascade beside the router with one."""
         weights = self.weights(counts)
-        cost, right = self.points[SHIPPED].mean(weights)
-        quality = float(Ends.of(self.table, weights).recovered(np.array(right)))
-        return {name: each.figures(weights, cost, quality) for name, each in {**self.curves, **self.cascaded}.items()}
+        ends = Ends.of(self.table, weights)
+        found: dict[str, Figures] = {}
+        for curves, point in ((self.curves, SHIPPED), (self.cascaded, THEN_CASCADE)):
+            cost, right = self.points[point].mean(weights)
+            quality = float(ends.recovered(np.array(right)))
+            found |= {name: each.figures(weights, cost, quality) for name, each in curves.items()}
+        return found
 
     def place(self, point: str, counts: NDArray[np.int64]) -> tuple[float, float]:
         """Return what a way that is one point saves, and what it recovers."""
@@ -67,10 +72,10 @@ class Measured:
 
     def rivals(self) -> list[str]:
         """Return the names of those the router must lie above."""
-        return [name for name in self.replay.curves if name not in (ROUTER, ORACLE)]
+        return [name for name in self.replay.curves if name not in (*OWN, ORACLE)]
 
     def behind(self) -> list[str]:
-        """Return the rivals above which the router does not lie."""
+        """Return the rivals above which the router does not lie, with and without a cascade for everybody."""
         own = self.found[ROUTER]
         found = [
             name for name in self.rivals()
@@ -78,4 +83,6 @@ class Measured:
         ]  # fmt: skip
         saved, recovered = self.replay.place("always cascade", self.once)
         alone = saved if recovered >= LEVELS[PRIMARY] else 0.0
-        return found + (["always cascade"] if self.found["router + cascade"].savings[PRIMARY] <= alone else [])
+        most = self.found[ROUTER + CASCADE].savings[PRIMARY]
+        found += [f"{name}{CASCADE}" for name in self.rivals() if self.found[name + CASCADE].savings[PRIMARY] >= most]
+        return found + (["always cascade"] if most <= alone else [])

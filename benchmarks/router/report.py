@@ -7,10 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.router.curve import LEVELS, Figures
-from benchmarks.router.measured import ORACLE, PRIMARY, SHIPPED, Measured
-from benchmarks.router.scorers import ROUTER
+from benchmarks.router.measured import CASCADE, ORACLE, PRIMARY, SHIPPED, THEN_CASCADE, Measured
+from benchmarks.router.scorers import READERS, ROUTER
 
 __all__ = ["interval", "report"]
+
+KEPT = {SHIPPED: ORACLE, THEN_CASCADE: ORACLE + CASCADE}
 
 
 def interval(values: list[float]) -> tuple[float, float]:
@@ -25,21 +27,23 @@ def report(measured: Measured) -> str:
 
 
 def _curves(measured: Measured) -> list[str]:
-    at = " ".join(f"{f'at {level:.0%}':>8s}" for level in LEVELS)
+    saved = " ".join(f"{f'at {level:.0%}':>8s}" for level in LEVELS)
     lines = [
-        f"{'order by':20s} {'area':>22s} {'saving':>7s}{at[7:]} {'of the oracle at 95 %':>22s} {'router above by (area, saving at 95 %)':>44s} {'equal cost':>11s} {'equal quality':>14s}"
-    ]  # fmt: skip
+        f"{'':29s} {'':22s} {'saving':>{len(saved)}s} {'of the oracle':>22s} {'router above by (area, saving at 95 %)':>44s}",
+        f"{'order by':29s} {'area':>22s} {saved} {'at 95 %':>22s} {'':44s} {'equal cost':>11s} {'equal quality':>14s}",
+    ]
     for name, found in measured.found.items():
-        plain = "cascade" not in name
+        plain, best = CASCADE not in name, _best(name)
         savings = " ".join(f"{each:8.1%}" for each in found.savings)
         area = _told(measured, lambda each, name=name: each[name].area, "{:.3f}") if plain else ""
-        share = _told(measured, lambda each, name=name: _share(each[name], each[ORACLE]), "{:.0%}")
-        above = _above(measured, name) if plain and name not in (ROUTER, ORACLE) else ""
+        share = _told(measured, lambda each, name=name, best=best: _share(each[name], each[best]), "{:.0%}")
+        above = _above(measured, name) if name not in (ROUTER, ROUTER + CASCADE, best) else ""
         lines.append(
-            f"{name:20s} {area:>22s} {savings} {share:>22s} {above:>44s} {found.quality_at:>11.1%} {found.saving_at:>14.1%}"
+            f"{_marked(name):29s} {area:>22s} {savings} {share:>22s} {above:>44s} {found.quality_at:>11.1%} {found.saving_at:>14.1%}"
         )
     lines.append(
-        "equal cost: quality recovered at the cost of the router as shipped; equal quality: saving where it recovers as much"
+        f"* the same prompts as the router's, read by another model\nequal cost: quality recovered at the cost of the {SHIPPED} "
+        f"(of a row with a cascade: {THEN_CASCADE}); equal quality: saving where it recovers as much"
     )
     return lines
 
@@ -53,7 +57,18 @@ def _told(measured: Measured, figure: Callable[..., float], form: str) -> str:
     return f"{form.format(figure(measured.found))} ({form.format(low)} to {form.format(high)})"
 
 
+def _best(name: str) -> str:
+    return ORACLE + CASCADE if CASCADE in name else ORACLE
+
+
+def _marked(name: str) -> str:
+    return f"{name} *" if name.removesuffix(CASCADE) in READERS else name
+
+
 def _above(measured: Measured, name: str) -> str:
+    if CASCADE in name:
+        own = ROUTER + CASCADE
+        return _told(measured, lambda each: each[own].savings[PRIMARY] - each[name].savings[PRIMARY], "{:+.1%}")
     area = _told(measured, lambda each: each[ROUTER].area - each[name].area, "{:+.3f}")
     saving = _told(measured, lambda each: each[ROUTER].savings[PRIMARY] - each[name].savings[PRIMARY], "{:+.1%}")
     return f"{area}, {saving}"
@@ -70,7 +85,16 @@ def _points(measured: Measured) -> list[str]:
             for value, (low, high) in zip((saved, recovered), spans, strict=True)
         ]
         lines.append(f"{name:22s} {told[0]:>26s} {told[1]:>28s}")
-    shipped = measured.replay.place(SHIPPED, measured.once)[0]
-    best = measured.found[ORACLE].saving_at
-    lines.append(f"the router as shipped saves {shipped / best:.0%} of what the oracle saves at the same quality")
-    return lines
+    return [*lines, *(_kept(measured, point, best) for point, best in KEPT.items())]
+
+
+def _kept(measured: Measured, point: str, best: str) -> str:
+    """Return what a way keeps of an oracle's saving at the same quality."""
+    place = measured.replay.place
+    kept = place(point, measured.once)[0] / measured.found[best].saving_at
+    again = [
+        place(point, counts)[0] / each[best].saving_at
+        for counts, each in zip(measured.samples, measured.again, strict=True)
+    ]
+    low, high = interval(again)
+    return f"{point}: {kept:.0%} ({low:.0%} to {high:.0%}) of what the {best} saves at the same quality"

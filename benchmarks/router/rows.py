@@ -14,7 +14,7 @@ from alphaloom.router.learning import Way as Path
 from benchmarks.router.curve import Way, cascade, tier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, Numbers, Table
 
-__all__ = ["FAILURE_USD", "learned", "oracle", "points"]
+__all__ = ["FAILURE_USD", "learned", "oracle", "oracle_of_cascade", "points"]
 
 FAILURE_USD = 0.05
 """What a wrong reply that shows itself costs the learner beside its price: about three frontier calls."""
@@ -29,6 +29,15 @@ def oracle(table: Table) -> Numbers:
     return np.asarray(
         (table.chance[FRONTIER] - table.chance[LOCAL]) / (table.mean_cost[FRONTIER] - table.mean_cost[LOCAL])
     )
+
+
+def oracle_of_cascade(table: Table, shown: float) -> Numbers:
+    """Return the same of a call that goes to the local tier and, where its reply shows itself wrong, up."""
+    again = (1.0 - table.chance[LOCAL]) * shown
+    right = table.chance[LOCAL] + again * table.chance[FRONTIER]
+    cost = table.mean_cost[LOCAL] + again * table.mean_cost[FRONTIER]
+    saved = table.mean_cost[FRONTIER] - cost
+    return np.asarray(np.where(saved > 0, (table.chance[FRONTIER] - right) / np.where(saved > 0, saved, 1.0), np.inf))
 
 
 def points(table: Table, law: Law, decisions: Sequence[Decision], seed: int) -> Mapping[str, Way]:

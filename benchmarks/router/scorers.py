@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +17,20 @@ from alphaloom.router.classifier.model import Classifier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, drawn
 from benchmarks.router.prompts import Prompt
 
-__all__ = ["ROUTER", "Factors", "Scorers", "Tfidf"]
+if TYPE_CHECKING:
+    from alphaloom.router.classifier.embedding import Embedded
+
+__all__ = ["OWN", "READERS", "ROUTER", "Factors", "Scorers", "Tfidf"]
 
 Numbers = NDArray[np.float64]
 NEIGHBOURS = 30
 """The best of 5, 10, 30, 100 and 300 on the very prompts that are asked of."""
 RANK, SIZE, ROUNDS, DECAY = 16, 256, 200, 1.0
 ROUTER = "router"
+OWN = (ROUTER, "router, embedding")
+"""The router as it ships, and with a sentence embedding plugged in."""
+READERS = ("nearest prompts", "TF-IDF + LR")
+"""Rows that are no method of others: the router's own prompts, read by another model."""
 
 
 class Tfidf:
@@ -57,7 +65,8 @@ class Tfidf:
 class Scorers:
     """All who put prompts in order of hardness, trained once on the same prompts."""
 
-    def __init__(self, examples: Sequence[Example], law: Law, seed: int) -> None:
+    def __init__(self, examples: Sequence[Example], law: Law, seed: int, embedding: Embedded | None = None) -> None:
+        self._embedding = embedding
         self._texts, self._seed = [each.prompt for each in examples], seed
         self._rarity = _rarity(self._texts)
         self._known = _rows(self._texts, self._rarity)
@@ -70,7 +79,7 @@ class Scorers:
             self._tfidf = None
 
     def scores(self, texts: Sequence[str]) -> dict[str, Numbers]:
-        """Return the scores of each; without scikit-learn the row of TF-IDF is left out."""
+        """Return the scores of each; a row is left out without scikit-learn, or without an embedding."""
         asked = _rows(texts, self._rarity)
         found = {
             ROUTER: np.array([self._router.read(text).hard for text in texts]),
@@ -81,6 +90,9 @@ class Scorers:
         }
         if self._tfidf is not None:
             found["TF-IDF + LR"] = np.array([self._tfidf.read(text)[1] for text in texts])
+        if self._embedding is not None:
+            found["embedding + LR"] = np.array([self._embedding.alone(text)[-1] for text in texts])
+            found[OWN[1]] = np.array([self._embedding.scores(text)[-1] for text in texts])
         return found
 
 

@@ -1,6 +1,6 @@
 """How well the classifier reads a writer whom it has not heard: each of the six left out of its training in turn.
 
-python -m benchmarks.router writers                      six minutes on one core
+python -m benchmarks.router writers                      a quarter of an hour on one core
 python -m benchmarks.router writers --writer voice_3     one of them
 """
 

@@ -14,7 +14,7 @@ from .frames import unframed
 
 __all__ = ["BUCKETS", "Features", "buckets", "features"]
 
-BUCKETS = 1 << 16
+BUCKETS = 1 << 18
 """Rows of the weights; what is hashed to one row shares it."""
 READ, READ_LAST = 3_000, 1_000
 """Characters of a long prompt that are looked at: its beginning, and its end, where the question often stands."""

@@ -18,7 +18,7 @@ from ..errors import BadClassifier
 from .features import BUCKETS, Features, features
 from .reading import INTENTS, Reading
 
-__all__ = ["Classifier", "Vectors"]
+__all__ = ["Classifier", "Table", "Vectors"]
 
 SHIPPED = Path(__file__).with_name("weights.npz")
 STEPS = 127
@@ -53,6 +53,8 @@ class Table:
     rarity : array, uint8, [buckets]
         Inverse document frequency in steps of `rarest` / 255.
     rarest : float
+    digest : str
+        SHA-256 of the file that it was read from; empty where it is of none.
     """
 
     steps: NDArray[np.int8]
@@ -60,6 +62,7 @@ class Table:
     bias: NDArray[np.float32]
     rarity: NDArray[np.uint8]
     rarest: float
+    digest: str = ""
 
     @cached_property
     def _rarity(self) -> NDArray[np.float32]:
@@ -79,6 +82,38 @@ class Table:
     def rows(self, prompts: Sequence[str]) -> list[Features]:
         """Return the features of each prompt."""
         return [features(prompt, self._rarity) for prompt in prompts]
+
+    @classmethod
+    def read(cls, path: Path = SHIPPED) -> Self:
+        """Return the table of a file that `build` wrote.
+
+        Raises
+        ------
+        BadClassifier
+            The file is not there, or it is none.
+        """
+        try:
+            body = path.read_bytes()
+            with np.load(io.BytesIO(body), allow_pickle=False) as held:
+                table = cls(
+                    held["steps"],
+                    held["sizes"],
+                    held["bias"],
+                    held["rarity"],
+                    float(held["rarest"]),
+                    hashlib.sha256(body).hexdigest(),
+                )
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise BadClassifier(
+                f"the classifier cannot be read: {error}", field="classifier", got=str(path),
+                hint="python -m alphaloom.router.classifier.build writes it again.",
+            ) from None  # fmt: skip
+        if table.steps.shape != (BUCKETS, len(INTENTS) + 1):
+            raise BadClassifier(
+                "the classifier is of another version", field="classifier", got=table.steps.shape,
+                allowed=(BUCKETS, len(INTENTS) + 1), hint="python -m alphaloom.router.classifier.build writes it again.",
+            )  # fmt: skip
+        return table
 
     @classmethod
     def of(
@@ -111,23 +146,10 @@ class Classifier:
         Raises
         ------
         BadClassifier
-            The file is not there, or it is none.
+            See `Table.read`.
         """
-        try:
-            body = path.read_bytes()
-            with np.load(io.BytesIO(body), allow_pickle=False) as held:
-                table = Table(held["steps"], held["sizes"], held["bias"], held["rarity"], float(held["rarest"]))
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise BadClassifier(
-                f"the classifier cannot be read: {error}", field="classifier", got=str(path),
-                hint="python -m alphaloom.router.classifier.build writes it again.",
-            ) from None  # fmt: skip
-        if table.steps.shape != (BUCKETS, len(INTENTS) + 1):
-            raise BadClassifier(
-                "the classifier is of another version", field="classifier", got=table.steps.shape,
-                allowed=(BUCKETS, len(INTENTS) + 1), hint="python -m alphaloom.router.classifier.build writes it again.",
-            )  # fmt: skip
-        return cls(table, f"ngrams-{hashlib.sha256(body).hexdigest()[:12]}")
+        table = Table.read(path)
+        return cls(table, f"ngrams-{table.digest[:12]}")
 
     def read(self, prompt: str) -> Reading:
         """Return what a prompt says of itself."""

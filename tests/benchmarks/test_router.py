@@ -19,7 +19,7 @@ from benchmarks.router import accuracy, latency, replay, report, rows, writers
 from benchmarks.router.curve import Curve, Ends, Way, cascade, tier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, Table, drawn
 from benchmarks.router.measured import ORACLE, SHIPPED, Measured
-from benchmarks.router.picture import draw
+from benchmarks.router.picture import CASCADES, LABELS, draw
 from benchmarks.router.prompts import held_out, mixed, resampled
 from benchmarks.router.scorers import ROUTER, Scorers, Tfidf
 
@@ -130,12 +130,17 @@ def test_a_replay_is_told_and_the_verdict_is_that_of_its_figures(measured: Measu
     own, best = measured.found[ROUTER], measured.found[ORACLE]
     assert best.area > own.area > measured.found["length"].area
     assert not {"chance", "length"} & set(measured.behind())
-    assert measured.behind() == [
+    assert [name for name in measured.behind() if "cascade" not in name] == [
         name for name in measured.rivals()
         if min(own.area - measured.found[name].area, own.savings[1] - measured.found[name].savings[1]) <= 0
     ]  # fmt: skip
+    most = measured.found["router + cascade"].savings[1]
+    for name in measured.rivals():
+        assert (f"{name} + cascade" in measured.behind()) == (measured.found[f"{name} + cascade"].savings[1] >= most)
+    assert measured.found["oracle + cascade"].savings[1] > max(most, best.savings[1])
     told = report.report(measured)
     assert all(name in told for name in (*measured.found, *measured.replay.points))
+    assert told.count("of what the oracle") == 2
     assert measured.replay.place("always frontier", measured.once) == pytest.approx((0.0, 1.0))
     assert measured.replay.place("always local", measured.once)[1] == pytest.approx(0.0)
     assert measured.found[ROUTER].quality_at == pytest.approx(
@@ -143,9 +148,27 @@ def test_a_replay_is_told_and_the_verdict_is_that_of_its_figures(measured: Measu
     )
 
 
+def test_the_verdict_tells_methods_of_others_from_other_readers_of_the_same_prompts() -> None:
+    assert replay.verdict([]).count("above every row") == 2
+    others, readers = replay.verdict([("length", "typed"), ("TF-IDF + LR + cascade", "typed")]).splitlines()
+    assert others.endswith("not above length (typed)")
+    assert readers.endswith("not above TF-IDF + LR + cascade (typed)")
+
+
+def test_an_oracle_of_the_cascade_lies_above_whoever_has_one(table: Table) -> None:
+    both = cascade(table, LAW.shown)
+    areas = [
+        Curve(table, scores, both).figures(even(table), 0.01, 0.9).savings[1]
+        for scores in (rows.oracle_of_cascade(table, LAW.shown), rows.oracle(table), table.owner.astype(float))
+    ]
+    assert areas == sorted(areas, reverse=True)
+    assert np.array_equal(rows.oracle_of_cascade(table, 0.0), rows.oracle(table))
+
+
 def test_the_picture_has_a_line_for_each_curve(measured: Measured) -> None:
     svg = draw(measured)
-    assert svg.count("<polyline") == 2 * len(measured.found)
+    assert svg.count("<polyline") == 2 * (len(measured.replay.curves) + len(CASCADES))
+    assert all(f">{name}<" in svg for name in (*measured.replay.curves, *LABELS))
     assert svg.startswith("<svg xmlns=")
     assert svg.endswith("</svg>\n")
 
@@ -183,6 +206,9 @@ def test_accuracy_is_measured_and_balanced() -> None:
     assert careless["difficulty"].of(once) == 0.5
     assert careless["hard sent small"].of(once) == 1.0
     assert len(accuracy.table(found, 50).splitlines()) == len(found)
+    same, other = (accuracy.table({"intent": each["intent"]}, 50, found) for each in (found, careless))
+    assert "+0.0% (+0.0% to +0.0%)" in same
+    assert " -8" in other
 
 
 def test_scikit_learn_may_be_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from alphaloom.router import RouterConfig
-from alphaloom.router.classifier import embedding
+from alphaloom.router.classifier import INTENTS, embedding
 from alphaloom.router.classifier.embedding import Embedded
 from alphaloom.router.classifier.examples import Example, read_examples
-from alphaloom.router.classifier.model import Classifier
+from alphaloom.router.classifier.model import Classifier, Table
 from alphaloom.router.classifier.own import OwnClassifier, one_of_each
 from alphaloom.router.deciding import Asked, Decider
 from alphaloom.router.errors import BadClassifier
@@ -74,11 +76,49 @@ def test_intents_of_ones_own_are_read_by_it_and_each_text_once(tiny: Path, tmp_p
 
 def test_it_reads_voices_that_it_was_not_fitted_to(tiny: Path, tmp_path: Path) -> None:
     own = Embedded(tiny, tmp_path, FEW)
-    classifier = Classifier(own, own.name)
     unheard = [each for each in read_examples() if each.voice == "voice_3"]
-    told = [classifier.read(each.prompt) for each in unheard]
-    assert np.mean([reading.intent == each.intent for reading, each in zip(told, unheard, strict=True)]) > 0.2
-    assert np.mean([(reading.hard > 0.5) == each.hard for reading, each in zip(told, unheard, strict=True)]) > 0.6
+    told = np.stack([own.alone(each.prompt) for each in unheard])
+    assert np.mean(told[:, :-1].argmax(axis=1) == [INTENTS.index(each.intent) for each in unheard]) > 0.2
+    assert np.mean((told[:, -1] > 0) == [each.hard for each in unheard]) > 0.6
+
+
+def test_the_words_count_beside_it(tiny: Path, tmp_path: Path) -> None:
+    table, text = Table.read(), "why does the signal decay so fast out of sample?"
+    own = Embedded(tiny, tmp_path, FEW[::5])
+    assert own.scores(text) == pytest.approx(table.scores(text) + embedding.WEIGHT * own.alone(text))
+    assert Embedded(tiny, tmp_path, FEW[::5], replace(table, digest="another")).name != own.name
+
+
+@pytest.mark.parametrize(
+    "said", [{"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"pooling_mode": "cls"}]
+)
+def test_a_folder_as_published_is_read_as_it_says(tiny: Path, tmp_path: Path, said: dict[str, object]) -> None:
+    folder = tmp_path / "published"
+    (folder / "onnx").mkdir(parents=True)
+    (folder / "1_Pooling").mkdir()
+    shutil.copy(tiny / "model.onnx", folder / "onnx")
+    shutil.copy(tiny / "tokenizer.json", folder)
+    pooling = folder / "1_Pooling" / "config.json"
+    pooling.write_text(json.dumps({"word_embedding_dimension": SIZE, "pooling_mode_mean_tokens": True}))
+    mean, first = (Embedded(folder, tmp_path, FEW[::10]).embed([text])[0] for text in ("the signal", "the"))
+    assert mean == pytest.approx(Embedded(tiny, tmp_path, FEW[::10]).embed(["the signal"])[0])
+    pooling.write_text(json.dumps(said))
+    assert Embedded(folder, tmp_path, FEW[::10]).embed(["the signal"])[0] == pytest.approx(first)
+    pooling.write_text('{"pooling_mode": "lasttoken"}')
+    with pytest.raises(BadClassifier, match="pooled by lasttoken"):
+        Embedded(folder, tmp_path, FEW[::10])
+
+
+def test_a_row_that_the_export_pools_itself_is_taken(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed: `make embedding` brings it and runs these")
+    folder = written(tmp_path / "made", pooled=True)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "lasttoken"}')
+    own = Embedded(folder, tmp_path, FEW[::10])
+    the, signal, both = (own.embed([text])[0] for text in ("the", "signal", "the signal"))
+    assert np.linalg.norm(both) == pytest.approx(1)
+    assert both @ the > 0.5
+    assert both @ signal > 0.5
 
 
 def test_a_row_is_the_mean_of_its_tokens_however_it_is_batched(tiny: Path, tmp_path: Path) -> None:
