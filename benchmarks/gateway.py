@@ -8,7 +8,8 @@ half of what half the endpoint can do, beside one that always has 100 calls wait
 usage. Endpoint, gateway and load are three processes on this machine. In turns: the quiet tenant alone on half of the
 places, beside the flood in order of arrival (FIFO), by virtual token counters (VTC), and so that no tenant holds more than
 three quarters of the places (`calls`). Same calls at the same moments in all of them; the figure is the quiet tenant's 99th
-percentile over that alone, with a 95 % interval from 2,000 paired resamples of its calls. The endpoint is a stand-in that
+percentile over that alone, with a 95 % interval from 2,000 paired resamples of its calls. `again`
+is alone once more, at the end: where it is far from 1, the machine was busy and the line says little. The endpoint is a stand-in that
 holds a call for as long as its tokens say: it measures the gateway and the order, not a model.
 """
 
@@ -180,8 +181,7 @@ def interval(beside: Sequence[float], alone: Sequence[float]) -> tuple[float, fl
 
 def row(scenario: Scenario, upstream: str, ways: Collection[str] = WAYS.keys()) -> dict[str, float]:
     """Measure one line of the table and print it."""
-    with started("--gateway", upstream, "--order", "VTC", "--places", str(scenario.places // 2)) as address:
-        own = asyncio.run(measured(address, scenario, flooded=False))
+    own = alone(scenario, upstream)
     said, found = f"{scenario.places:6d} {scenario.longer:6.0f}x {tail(own) * scenario.speed:8.1f} s", {}
     for name, (order, part) in ((name, WAYS[name]) for name in ways):
         given = ("--order", order, "--places", str(scenario.places), "--part", str(part))
@@ -190,9 +190,16 @@ def row(scenario: Scenario, upstream: str, ways: Collection[str] = WAYS.keys()) 
         low, high = interval(beside, own)
         found[name] = float(tail(beside) / tail(own))
         said += f"   {found[name]:6.2f} [{low:.2f}, {high:.2f}]"
-    sys.stdout.write(said + "\n")
+    again = alone(scenario, upstream)
+    sys.stdout.write(f"{said}   {tail(again) / tail(own):6.2f}\n")
     sys.stdout.flush()
     return found
+
+
+def alone(scenario: Scenario, upstream: str) -> list[float]:
+    """Return the quiet tenant's seconds alone, on half of the places."""
+    with started("--gateway", upstream, "--order", "VTC", "--places", str(scenario.places // 2)) as address:
+        return asyncio.run(measured(address, scenario, flooded=False))
 
 
 def overhead(upstream: str, calls: int = 300) -> tuple[float, float]:
@@ -220,7 +227,7 @@ def compare(given: argparse.Namespace) -> int:
             f"a call that takes no time: {straight:.1f} ms straight, {through:.1f} ms through the gateway\n"
         )
         heads = "".join(f"{name:>23s}" for name in WAYS)
-        sys.stdout.write(f"places   flood    alone{heads}\n")
+        sys.stdout.write(f"places   flood    alone{heads}    again\n")
         for places in given.places:
             for longer in given.longer:
                 scenario = Scenario(places, given.load, longer, given.calls, given.seed, given.speed)
