@@ -5,6 +5,8 @@ python -m benchmarks.router latency             a decision, beside scikit-learn
 python -m benchmarks.router accuracy            on prompts by people who saw nothing that was trained on
 python -m benchmarks.router writers             each writer of the training prompts left out in turn; a quarter of an hour
 python -m benchmarks.router replay              cost and quality, by replaying a table that is drawn by a stated law
+python -m benchmarks.router failover            dead, hanging, dying and busy servers, beside LiteLLM's own router; two minutes
+python -m benchmarks.router serving             first token, each further one and goodput of a real vLLM on this machine's processor
 
 `--embedding FOLDER` of latency, accuracy and replay adds a sentence embedding of yours: a folder as sentence-transformers
 publishes it, with `onnx/model.onnx` (or `model.onnx`) and `tokenizer.json`; README says how one is made. What
@@ -24,6 +26,8 @@ PARTS = {
     "accuracy": "intent, difficulty, what is sent small, and what noise changes, on prompts nothing was trained on",
     "writers": "the same on each writer of the training prompts, left out in turn",
     "replay": "what is saved at equal quality, beside an oracle, a cascade and five rivals",
+    "failover": "what dead, hanging, dying and busy servers cost",
+    "serving": "a real vLLM at 1, 8 and 64 streams, with and without speculation",
 }
 USUAL = ("latency", "accuracy", "replay")
 

@@ -86,3 +86,14 @@ class Measured:
         most = self.found[ROUTER + CASCADE].savings[PRIMARY]
         found += [f"{name}{CASCADE}" for name in self.rivals() if self.found[name + CASCADE].savings[PRIMARY] >= most]
         return found + (["always cascade"] if most <= alone else [])
+
+    def level(self) -> list[str]:
+        """Return the rivals from which the router is not told apart: the interval of a difference from theirs holds 0."""
+        found = []
+        for name in self.rivals():
+            pairs = [(each[ROUTER], each[name]) for each in self.again]
+            area = np.quantile([own.area - other.area for own, other in pairs], 0.025)
+            saving = np.quantile([own.savings[PRIMARY] - other.savings[PRIMARY] for own, other in pairs], 0.025)
+            if min(area, saving) <= 0:
+                found.append(name)
+        return found

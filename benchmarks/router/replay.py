@@ -86,6 +86,7 @@ def main(given: Sequence[str]) -> int:
         measured = Measured.of(replayed(prompts, scorers, law, told.seed), told.samples, told.seed)
         print(f"Prompts {title}\n{report(measured)}\n", flush=True)
         behind += [(name, title) for name in measured.behind()]
+        print(f"not told apart from the router, 95 %: {', '.join(measured.level()) or 'nobody'}\n")
         if told.svg and prompts is written:
             told.svg.write_text(draw(measured), "utf-8")
     print(sensitivity(written, scorers, law, told.seed))

@@ -18,9 +18,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .examples import Example, read_examples
-from .features import BUCKETS, buckets, features
+from .features import BUCKETS, buckets, features, plain
 from .fit import fitted
 from .model import SHIPPED, Classifier, Table
+from .neighbours import Neighbours
 from .noise import noisy
 from .reading import INTENTS
 
@@ -46,12 +47,12 @@ def trained(examples: Sequence[Example]) -> Table:
     by_hard, bias_hard = fitted(rows, hard, _shares(hard), PENALTY)
     weights = np.column_stack([by_intent, by_hard[:, 1] - by_hard[:, 0]])
     bias = np.array([*bias_intent, bias_hard[1] - bias_hard[0]])
-    return Table.of(weights, bias, rarity, rarest)
+    return Table.of(weights, bias, rarity, rarest, _neighbours(examples))
 
 
 def written(table: Table) -> bytes:
     """Return the file of a table: compressed, and without the time at which it was made."""
-    held = {name: getattr(table, name) for name in ("steps", "sizes", "bias", "rarity")}
+    held = {name: getattr(table, name) for name in ("steps", "sizes", "bias", "rarity")} | table.near.arrays()
     held["rarest"] = np.float64(table.rarest)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -103,6 +104,13 @@ def _accuracy(classifier: Classifier, examples: Sequence[Example]) -> tuple[floa
         for hard in (False, True)
     ]
     return float(intent), float(np.mean(shares))
+
+
+def _neighbours(examples: Sequence[Example]) -> Neighbours:
+    """Return the index of the first prompt of each template: its others say the same again."""
+    first = list({each.template: each for each in reversed(examples)}.values())[::-1]
+    texts, intents = [plain(each.prompt) for each in first], [INTENTS.index(each.intent) for each in first]
+    return Neighbours.of(texts, intents, [each.hard for each in first])
 
 
 def _rarity(prompts: Sequence[str]) -> tuple[NDArray[np.uint8], float]:

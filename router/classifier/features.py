@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .frames import unframed
 
-__all__ = ["BUCKETS", "Features", "buckets", "features"]
+__all__ = ["BUCKETS", "MARKS", "Features", "buckets", "features", "marks", "plain", "weighed"]
 
 BUCKETS = 1 << 18
 """Rows of the weights; what is hashed to one row shares it."""
@@ -20,6 +20,8 @@ READ, READ_LAST = 3_000, 1_000
 """Characters of a long prompt that are looked at: its beginning, and its end, where the question often stands."""
 RUNS = (2, 3, 4, 5)
 """Lengths of the runs, in bytes of UTF-8."""
+MARKS, RUN = 1 << 16, 4
+"""Numbers that a mark may have; length of the runs that are marks."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _FACTOR, _MIX = np.uint32(0x01000193), np.uint32(0x85EBCA6B)
 
@@ -37,7 +39,11 @@ def features(prompt: str, rarity: NDArray[np.float32]) -> Features:
 
     `rarity` has a number for each bucket: what is in few prompts tells more (inverse document frequency).
     """
-    text = plain(prompt)
+    return weighed(plain(prompt), rarity)
+
+
+def weighed(text: str, rarity: NDArray[np.float32]) -> Features:
+    """Return the features of a text in its one spelling, see `features`."""
     words, runs = _weighed(_words(text), rarity), _weighed(_runs(text), rarity)
     return Features(np.concatenate([words.rows, runs.rows]), np.concatenate([words.weights, runs.weights]))
 
@@ -46,6 +52,12 @@ def buckets(prompt: str) -> NDArray[np.int64]:
     """Return the rows that a prompt touches, each once: of these the rarity is counted."""
     text = plain(prompt)
     return np.unique(np.concatenate([_words(text), _runs(text)]) % np.uint32(BUCKETS)).astype(np.int64)
+
+
+def marks(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the words and pairs, and the runs of four letters, by which a text in its one spelling is found; each once."""
+    words, runs = (np.unique(each % np.uint32(MARKS)).astype(np.int64) for each in (_words(text), _runs(text, (RUN,))))
+    return words, runs
 
 
 def plain(prompt: str) -> str:
@@ -63,11 +75,11 @@ def _words(text: str) -> NDArray[np.uint32]:
     return np.concatenate([single[1:-1], pairs])
 
 
-def _runs(text: str) -> NDArray[np.uint32]:
+def _runs(text: str, lengths: tuple[int, ...] = RUNS) -> NDArray[np.uint32]:
     """Return the hash of each run of letters; every length has hashes of its own."""
     letters = np.frombuffer(f" {text} ".encode(errors="replace"), dtype=np.uint8).astype(np.uint32)
     found = [np.zeros(0, dtype=np.uint32)]
-    for length in RUNS:
+    for length in lengths:
         if len(letters) < length:
             break
         hashed = np.full(len(letters) - length + 1, length, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""The classifier as it ships: a table of weights, read once, and a product."""
+"""The classifier as it ships: a table of weights, read once, and a product; and the nearest of what it learned from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadClassifier
-from .features import BUCKETS, Features, features
+from .features import BUCKETS, Features, features, plain, weighed
+from .neighbours import Neighbours
 from .reading import INTENTS, Reading
 
 __all__ = ["Classifier", "Table", "Vectors"]
@@ -53,6 +54,8 @@ class Table:
     rarity : array, uint8, [buckets]
         Inverse document frequency in steps of `rarest` / 255.
     rarest : float
+    near : Neighbours
+        Whose word is added.
     digest : str
         SHA-256 of the file that it was read from; empty where it is of none.
     """
@@ -62,6 +65,7 @@ class Table:
     bias: NDArray[np.float32]
     rarity: NDArray[np.uint8]
     rarest: float
+    near: Neighbours
     digest: str = ""
 
     @cached_property
@@ -70,9 +74,10 @@ class Table:
 
     def scores(self, prompt: str) -> NDArray[np.float64]:
         """Return the scores of a prompt, see `Vectors`."""
-        found = features(prompt, self._rarity)
+        text = plain(prompt)
+        found = weighed(text, self._rarity)
         summed = found.weights @ self.steps[found.rows].astype(np.float32)
-        return np.asarray(summed * self.sizes + self.bias, dtype=np.float64)
+        return np.asarray(summed * self.sizes + self.bias, dtype=np.float64) + self.near.scores(text)
 
     @property
     def width(self) -> int:
@@ -101,6 +106,7 @@ class Table:
                     held["bias"],
                     held["rarity"],
                     float(held["rarest"]),
+                    Neighbours.held(held),
                     hashlib.sha256(body).hexdigest(),
                 )
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
@@ -117,12 +123,17 @@ class Table:
 
     @classmethod
     def of(
-        cls, weights: NDArray[np.float64], bias: NDArray[np.float64], rarity: NDArray[np.uint8], rarest: float
+        cls,
+        weights: NDArray[np.float64],
+        bias: NDArray[np.float64],
+        rarity: NDArray[np.uint8],
+        rarest: float,
+        near: Neighbours,
     ) -> Self:
         """Return the table nearest to weights ``[buckets, intents + 1]``."""
         sizes = np.maximum(np.abs(weights).max(axis=0), 1e-12) / STEPS
         steps = np.rint(weights / sizes).astype(np.int8)
-        return cls(steps, sizes.astype(np.float32), bias.astype(np.float32), rarity, rarest)
+        return cls(steps, sizes.astype(np.float32), bias.astype(np.float32), rarity, rarest, near)
 
 
 class Classifier:

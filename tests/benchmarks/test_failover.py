@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import failover
+from benchmarks.router import failover
 
 
 def test_what_failing_servers_cost_is_measured_and_told() -> None:

@@ -141,6 +141,9 @@ def test_a_replay_is_told_and_the_verdict_is_that_of_its_figures(measured: Measu
     told = report.report(measured)
     assert all(name in told for name in (*measured.found, *measured.replay.points))
     assert told.count("of what the oracle") == 2
+    assert not {"chance", "length"} & set(measured.level())
+    same = replace(measured, again=[{**each, "length": each[ROUTER]} for each in measured.again])
+    assert "length" in same.level()
     assert measured.replay.place("always frontier", measured.once) == pytest.approx((0.0, 1.0))
     assert measured.replay.place("always local", measured.once)[1] == pytest.approx(0.0)
     assert measured.found[ROUTER].quality_at == pytest.approx(

@@ -1,7 +1,7 @@
 """What dead, hanging, dying and busy servers cost: calls through the router to real servers on this machine.
 
-python -m benchmarks.failover                  all of it; about two minutes
-python -m benchmarks.failover --calls 30       fewer calls
+python -m benchmarks.router failover                  all of it; about two minutes
+python -m benchmarks.router failover --calls 30       fewer calls
 
 A deaf server takes connections and never says a word; a hanging one answers looks and never a call. A call that waited for
 its time in vain is a timeout. LiteLLM's own router is measured beside, on the same servers, without retries, with a
@@ -27,8 +27,7 @@ from pydantic import BaseModel
 
 from alphaloom.ledger import Ledger, Run
 from alphaloom.router import Message, Reply, Router, RouterConfig, Task, load_litellm
-
-from .servers import Server
+from benchmarks.servers import Server
 
 TIMEOUT_S = 1.0
 PATIENT_S = 60.0
@@ -262,18 +261,14 @@ def measured(calls: int) -> Iterator[Row]:
         yield shared(40, waiting)
 
 
-def main() -> int:
+def main(given: Sequence[str]) -> int:
     """Measure and print; 1 if anything is lost, paid twice, or waited for more than once."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--calls", type=int, default=100, help="calls of a row")
     load_litellm()
     good = True
-    for row in measured(options.parse_args().calls):
+    for row in measured(options.parse_args(given).calls):
         good &= row.good
         sys.stdout.write(f"{'ok  ' if row.good else 'BAD '}{row.what:58s} {row.found}\n")
         sys.stdout.flush()
     return int(not good)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

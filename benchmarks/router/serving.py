@@ -1,10 +1,11 @@
 """Time the local vLLM as its callers see it: first token, each further one, and goodput, with and without speculation.
 
-    python -m benchmarks.vllm_local [--streams 1 8 64] [--speculate none ngram draft] [--words 64]
+    python -m benchmarks.router serving [--streams 1 8 64] [--speculate none ngram draft] [--words 64]
 
 A tiny model (made once, as the slow tests do) is served on this machine's processor by `alphaloom models serve`. So many
 streams ask at once, each its requests one after the other, greedily and for as many tokens. TTFT: until the first token;
-TPOT: from then on, for each token; goodput: requests a second of those that met both limits. Figures are of this machine and
+TPOT: from then on, for each token; E2E: the whole reply; goodput: requests a second of those that met both limits, 1 s and
+50 ms. A server that is quicker than its connection sends many tokens at once, so that TPOT may be 0. Figures are of this machine and
 of whatever else it does: only rows of one run compare. Exit code 0: measured; 3: there is no vLLM here.
 """
 
@@ -15,6 +16,7 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ class Seen:
 
     first: float
     each: float
+    whole: float
 
     @property
     def good(self) -> bool:
@@ -59,7 +62,7 @@ async def request(client: httpx2.AsyncClient, server: Server, number: int, words
         async for line in reply.aiter_lines():
             if '"content"' in line:
                 times.append(time.perf_counter())
-    return Seen(times[0] - begun, (times[-1] - times[0]) / max(words - 1, 1))
+    return Seen(times[0] - begun, (times[-1] - times[0]) / max(words - 1, 1), times[-1] - begun)
 
 
 async def crowd(server: Server, streams: int, words: int) -> tuple[list[Seen], float]:
@@ -86,11 +89,14 @@ def row(name: str, streams: int, words: int, server: Server) -> str:
         server.counts().get(key, 0.0) - before.get(key, 0.0)
         for key in ("spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total")
     )
-    first, each = (np.percentile([getattr(one, part) for one in seen], (50, 99)) * 1e3 for part in ("first", "each"))
+    first, each, whole = (
+        np.percentile([getattr(one, part) for one in seen], (50, 99)) * 1e3 for part in ("first", "each", "whole")
+    )
     good = sum(one.good for one in seen) / seconds
     share = f"{kept / drafted:.0%}" if drafted else "-"
     return (
         f"{name:8} {streams:7} {len(seen):8} {first[0]:8.0f} {first[1]:8.0f} {each[0]:8.1f} {each[1]:8.1f} "
+        f"{whole[0]:8.0f} {whole[1]:8.0f} "
         f"{len(seen) * words / seconds:9.0f} {good:8.2f} {share:>8}"
     )
 
@@ -107,24 +113,21 @@ def measure(name: str, streams: list[int], words: int, say: Any) -> None:
             server.stop()
 
 
-def main() -> int:
+def main(given: Sequence[str]) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--speculate", nargs="+", default=["none", "ngram", "draft"])
     parser.add_argument("--words", type=int, default=64, help="tokens of a reply")
-    asked = parser.parse_args()
+    asked = parser.parse_args(given)
     if reason := lacking():
         sys.stderr.write(f"{reason}\n")
         return 3
     sys.stdout.write(
         f"{'drafts':8} {'streams':>7} {'requests':>8} {'TTFT p50':>8} {'p99 ms':>8} {'TPOT p50':>8} {'p99 ms':>8} "
+        f"{'E2E p50':>8} {'p99 ms':>8} "
         f"{'tokens/s':>9} {'good/s':>8} {'accepted':>8}\n"
     )
     for name in asked.speculate:
         measure(name, asked.streams, asked.words, lambda line: print(line, flush=True))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
