@@ -38,7 +38,7 @@ class _Index:
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
-        return np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts, dtype=np.int64)])
 
     @cached_property
     def _tells(self) -> Numbers:
