@@ -268,16 +268,17 @@ class Campaign:
         """Run the agents' graph over sessions on our own servers; return the state in which it ended, or rests."""
         ledger, run, settings = evaluator.ledger, evaluator.run, self.settings
         seen = Attendance(lambda: attention.seen(seen.doing))
-        async with own_sessions(evaluator, self.clock) as sessions, self._documents(evaluator, own) as documents:
-            desk = Desk(
-                seen.asker(router), seen.tools(Toolset(sessions)), Journal(ledger, run), run, settings.seed,
-                settings.agents, settings.evidence.horizon_days, attention.event, attention.halted, attention.ended,
-                settings.budget.hypotheses, steer=settings.steer, own=own,
-                documents=documents,
-            )  # fmt: skip
-            state = await run_graph(desk, ledger.checkpoints(run), run, resume=True)
-        await router.close()
-        return state
+        try:
+            async with own_sessions(evaluator, self.clock) as sessions, self._documents(evaluator, own) as documents:
+                desk = Desk(
+                    seen.asker(router), seen.tools(Toolset(sessions)), Journal(ledger, run), run, settings.seed,
+                    settings.agents, settings.evidence.horizon_days, attention.event, attention.halted, attention.ended,
+                    settings.budget.hypotheses, steer=settings.steer, own=own,
+                    documents=documents,
+                )  # fmt: skip
+                return await run_graph(desk, ledger.checkpoints(run), run, resume=True)
+        finally:
+            await router.close()
 
     @asynccontextmanager
     async def _documents(self, evaluator: Evaluator, own: Own) -> AsyncIterator[Documents | None]:

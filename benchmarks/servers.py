@@ -23,7 +23,7 @@ LINGER = struct.pack("ii", 1, 0)
 class Server:
     """A server of one model.
 
-    Every `slow_every`th call takes `slow_s`. `statuses` are said to the next calls, then all is well; `hangs` lets calls, `deaf` all requests wait for ever. `served`
+    `changes` replaces members of its answers, or all of them, and `location` is where it sends whoever asks. Every `slow_every`th call takes `slow_s`. `statuses` are said to the next calls, then all is well; `hangs` lets calls, `deaf` all requests wait for ever. `served`
     counts the answers given to each prompt, `posts`, `gets` and `cut` the calls, the looks, and the calls whose caller left.
     """
 
@@ -35,6 +35,8 @@ class Server:
     deaf: bool = False
     metrics: str | None = None
     statuses: list[int] = field(default_factory=list)
+    changes: dict[str, Any] | str | None = None
+    location: str = ""
     before_answer: Callable[[], None] = lambda: None
     served: Counter[str] = field(default_factory=Counter)
     gets: Counter[str] = field(default_factory=Counter)
@@ -183,10 +185,18 @@ def _handler(server: Server) -> type[http.server.BaseHTTPRequestHandler]:
             if status == 200:
                 with server._lock:
                     server.served[body["messages"][-1]["content"]] += 1
-            self._say(status, json.dumps(_chat(body, server.text) if status == 200 else _error(status)).encode())
+            if server.location:
+                self._say(307, b"{}")
+            elif isinstance(server.changes, str):
+                self._say(status, server.changes.encode())
+            else:
+                told = _chat(body, server.text) | (server.changes or {}) if status == 200 else _error(status)
+                self._say(status, json.dumps(told).encode())
 
         def _say(self, status: int, body: bytes) -> None:
             self.send_response(status)
+            if status == 307:
+                self.send_header("Location", server.location)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -148,13 +148,16 @@ class Holds:
             self._database.write(lambda session: self._let_go(session, hold, "failed"))
 
     def lapse(self, run: str = "") -> int:
-        """Let go of what nobody holds any more, for whoever asks on behalf of a run; return how many holds that were."""
+        """Let go of what nobody holds any more, for whoever asks on behalf of a run; return how many holds that were.
+
+        What such a call could cost stays counted under the caps: it may have been sent, and nobody heard what it took.
+        """
         gone: dict[str, bool] = {}
         dead = [hold for hold in self.open() if self._dead(hold, run, gone)]
 
         def work(session: Session) -> None:
             for hold in dead:
-                self._let_go(session, hold, "lapsed")
+                self._let_go(session, hold, LOST if hold.picos else "lapsed")
 
         if dead:
             self._database.write(work)
@@ -208,7 +211,7 @@ class Holds:
         for cap in caps:
             scope = _scope(cap, wanted, day)
             inside = [hold for hold in held if hold.within(scope)]
-            spent = _measured(self._tally.of(session, scope), cap.what)
+            spent = _measured(self._tally.of(session, scope) + _lost(session, scope), cap.what)
             under_way, need = sum(_needed(hold, cap.what) for hold in inside), _needed(wanted, cap.what)
             unit = PICO if cap.what == "usd" else 1
             if spent + under_way + need > round(cap.limit * unit):
@@ -238,6 +241,8 @@ class Holds:
         return gone[hold.owner] and (self._sees or hold.run == run or moment(hold.until) <= moment(self._now()))
 
 
+LOST = "lost"
+"""How a hold ends whose process was gone before the call that it paid for had ended."""
 _COLUMNS = "name, run, key, tenant, owner, until, tokens, picos"
 _ADD = f"INSERT INTO holds ({_COLUMNS}, at) VALUES ({', '.join('?' * 9)})"
 _OPEN = f"SELECT id, {_COLUMNS} FROM holds LEFT JOIN releases ON hold = id WHERE id >= ? AND hold IS NULL ORDER BY id"
@@ -256,6 +261,19 @@ def _scope(cap: Cap, hold: Hold, day: str) -> Scope:
         "tenant_day": ("tenant", hold.tenant, day),
     }
     return scopes[cap.of]
+
+
+def _lost(session: Session, scope: Scope) -> Taken:
+    """Return the worst of the calls in a scope whose processes were killed before anybody heard of them."""
+    rows = session.execute(
+        "SELECT run, tenant, holds.at, tokens, picos FROM holds JOIN releases ON hold = id WHERE why = ?", (LOST,)
+    ).fetchall()
+    found = Taken()
+    for run, tenant, at, tokens, amount in rows:
+        inside = {"run": run == scope[1], "tenant": tenant == scope[1], "day": day_of(at) == scope[-1]}[scope[0]]
+        if inside and (len(scope) < 3 or day_of(at) == scope[2]):
+            found += Taken(1, int(tokens), int(amount))
+    return found
 
 
 def _measured(taken: Taken, what: What) -> int:

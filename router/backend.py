@@ -11,22 +11,24 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
-from ..ledger import canonical_json
-from .budget import Amount
+from .charges import Charges, fewest_tokens
+from .clients import Clients
 from .config import ModelSettings, RouterConfig
 from .endpoints import Endpoints
 from .errors import NoModel
-from .failover import LONGEST_PAUSE_S, Call, Course
-from .failures import Missed
+from .failover import LONGEST_PAUSE_S, Call, Course, Tab
+from .failures import Missed, is_silence
 from .redaction import Redactor, guard
 from .replies import Answer, Beside, constraint, fits
 from .route import Route, secret, wants_key
 from .task import Task
 from .timing import Timing
+from .waiting import is_bound
 
 Providers = Mapping[str, Callable[[], Any]]
 """Makers of custom providers (`litellm.CustomLLM`) by the word before the slash in a model's name."""
@@ -35,6 +37,7 @@ DRIPPING = 2.0
 """Times its time that a call may take in all."""
 
 _aliases = itertools.count(1)
+_backends: WeakSet[Backend] = WeakSet()
 
 
 @cache
@@ -60,7 +63,23 @@ def load_litellm() -> Any:
         litellm.completion(model="openai/none", messages=hello, mock_response="hello", api_key="none")
         handlers: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
         handlers.AsyncHTTPHandler.single_connection_post_request = _not_again
+        handlers.AsyncHTTPHandler.create_client = _stays(handlers.AsyncHTTPHandler.create_client)
+        shared: Any = importlib.import_module("litellm.llms.openai.common_utils").BaseOpenAILLM
+        shared._get_async_http_client = staticmethod(_stays(shared._get_async_http_client))
     return litellm
+
+
+def _stays(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the clients that a function makes follow no redirection: only the address that was chosen sees a text."""
+
+    @wraps(make)
+    def made(*given: Any, **more: Any) -> Any:
+        client = make(*given, **more)
+        if client is not None:
+            client.follow_redirects = False
+        return client
+
+    return made
 
 
 async def _not_again(*_: Any, **__: Any) -> Any:
@@ -68,7 +87,8 @@ async def _not_again(*_: Any, **__: Any) -> Any:
 
     Its servers would see such a call twice, whatever its retries say, and a paid one might be paid twice unseen.
     """
-    raise ConnectionError("the connection broke before an answer came")
+    broke = sys.exc_info()[1]
+    raise ConnectionError(f"the connection broke before an answer came{f': {broke}' if str(broke or '') else ''}")
 
 
 class Backend:
@@ -92,6 +112,9 @@ class Backend:
         self._pinned: dict[str, str] = {}
         self._pins: tempfile.TemporaryDirectory[str] | None = None
         self._inside = {name for name, each in config.models.items() if each.model.partition("/")[0] in self._aliases}
+        self.charges = Charges(config.models)
+        self._clients = Clients(self._litellm, config.timeout_seconds)
+        _backends.add(self)
         self._endpoints = Endpoints(config, self._keys, self._inside, self._timing)
 
     def _register(self, handler: Any) -> str:
@@ -118,7 +141,7 @@ class Backend:
         parameters = {"model": f"{self._aliases.get(provider, provider)}{slash}{rest}", "api_base": settings.api_base}
         # A server without a key still wants the field; without one LiteLLM would look for a key of its own.
         parameters["api_key"] = self._keys[name] or ("none" if settings.api_base else None)
-        parameters["ssl_verify"] = self._pinned.get(name)
+        parameters["client"] = self._clients.of(name, settings, self._keys[name], self._pinned.get(name))
         return {key: value for key, value in parameters.items() if value is not None}
 
     def pin(self, name: str, channel: str, certificate: str) -> None:
@@ -127,7 +150,7 @@ class Backend:
             return
         if self._pins is None:
             self._pins = tempfile.TemporaryDirectory(prefix="alphaloom-")
-        path = Path(self._pins.name, f"{channel}.pem")  # LiteLLM keeps a connection pool for each path
+        path = Path(self._pins.name, f"{channel}.pem")
         if self._pinned.get(name) != str(path):
             path.write_text(certificate)
             self._pinned[name] = str(path)
@@ -137,12 +160,13 @@ class Backend:
         task: Task,
         messages: Sequence[dict[str, str]],
         route: Route,
+        tab: Tab,
         grammar: str = "",
         still: Callable[[str], bool] = bool,
     ) -> Answer:
         """Ask the models of a route, with retries and failover; each is held to the schema in the way that its server knows.
 
-        `still` says, right before each attempt, whether a model may see the task: a call may wait longer than a proof holds.
+        `tab` says what the call may cost beside its first attempt, and is told what it did. `still` says, right before each attempt, whether a model may see the task: a call may wait longer than a proof holds.
 
         Raises
         ------
@@ -157,23 +181,26 @@ class Backend:
 
         async def once(name: str) -> Answer:
             if not still(name):
-                raise Missed("not asked: its proof has ended")
+                raise Missed("not asked: its proof has ended", asked=False)
             held = constraint(self._config.models[name].model, task.schema, grammar)
-            return await self._attempt(name, {"messages": list(messages), **held, **task.sampling()})
+            return await self._attempt(
+                name, {"messages": list(messages), **held, **task.sampling()}, quiet=is_bound(task)
+            )
 
         call = Call(
             names=(route.name, *ready),
             send=once,
             fits=lambda answer: fits(answer, task.schema),
-            worst=lambda name: self._worst(name, task, messages),
-            charge=self._charge,
+            worst=lambda name: self.charges.worst(name, task, messages),
+            charge=self.charges.of,
+            tab=tab,
             retries=self._config.retries,
             hedged=self._hedged(task),
         )
         return await Course(call, self._endpoints, self._timing).run()
 
-    async def _attempt(self, name: str, request: dict[str, Any]) -> Answer:
-        """Send a request to one model, once.
+    async def _attempt(self, name: str, request: dict[str, Any], *, quiet: bool) -> Answer:
+        """Send a request to one model, once; `quiet` keeps what a server says to itself, since it may repeat the text.
 
         LiteLLM's time is for silence: a server that sends a byte now and then could hold a call for ever, hence a second
         one. A provider of this process is not timed: what it has computed would be thrown away.
@@ -183,16 +210,17 @@ class Backend:
         try:
             async with asyncio.timeout(seconds):
                 response = await self._litellm.acompletion(**self._address(name), **request, **once)
-            return _answer(response, name)
         except Exception as error:
-            raise Missed(self.redact(str(error)).split("\n")[0]) from error
+            said = self.redact(str(error)).split("\n")[0]
+            if quiet and not is_silence(error):
+                said = f"{type(error).__name__}, status {getattr(error, 'status_code', 'none')}"
+            raise Missed(said, asked=name not in self._inside) from error
+        return _answer(response, name, request["messages"])
 
-    def worst(self, task: Task, messages: Sequence[dict[str, str]], route: Route) -> Amount:
-        """Return the most that a call can take: the dearest model answers; two of them do, where a second may be asked."""
-        each = [self._worst(name, task, messages) for name in (route.name, *route.fallbacks)]
-        dearest = max(each, key=lambda one: one.cost_usd)
-        times = 2 if self._hedged(task) and len(each) > 1 else 1
-        return Amount(1, times * (dearest.tokens_in + dearest.tokens_out), times * dearest.cost_usd)
+    def worst(self, task: Task, messages: Sequence[dict[str, str]], route: Route) -> Beside:
+        """Return the most that one attempt can take: the dearest model answers."""
+        each = [self.charges.worst(name, task, messages) for name in (route.name, *route.fallbacks)]
+        return max(each, key=lambda one: one.cost_usd)
 
     def longest(self, route: Route) -> float:
         """Return the most seconds that a call can take: all attempts, the pauses between them, and the waits for servers that went away."""
@@ -205,77 +233,33 @@ class Backend:
         health = self._config.health
         return health.hedge and task.idempotent and task.max_tokens <= health.hedge_tokens
 
-    def _worst(self, name: str, task: Task, messages: Sequence[dict[str, str]]) -> Beside:
-        """Return the most that an attempt can take: a token is seldom less than two bytes."""
-        tokens_in, tokens_out = len(canonical_json(list(messages)).encode()) // 2, task.max_tokens
-        return Beside(name, "", tokens_in, tokens_out, self.cost(name, tokens_in, tokens_out))
-
-    def _charge(self, answer: Answer) -> Beside:
-        """Return what an answer took."""
-        cost = self.cost(answer.model, answer.tokens_in, answer.tokens_out)
-        return Beside(answer.model, "", answer.tokens_in, answer.tokens_out, cost)
-
-    def took(self, answer: Answer) -> tuple[int, int, float]:
-        """Return tokens in and out, and US dollars, of an answer and of all attempts beside it."""
-        all_of_it = (self._charge(answer), *answer.beside)
-        tokens_in, tokens_out = (
-            sum(each) for each in zip(*((a.tokens_in, a.tokens_out) for a in all_of_it), strict=True)
-        )
-        return tokens_in, tokens_out, sum(each.cost_usd for each in all_of_it)
-
-    def cost(self, name: str, tokens_in: int, tokens_out: int) -> float:
-        """Return the US dollars of some tokens."""
-        price_in, price_out = self.price(name)
-        return tokens_in * price_in + tokens_out * price_out
-
     def holds_key(self, texts: Sequence[str]) -> bool:
         """Return whether any of the texts holds a key."""
         return any(key in text for key in filter(None, self._keys.values()) for text in texts)
 
-    def price(self, name: str) -> tuple[float, float]:
-        """Return US dollars per token in and per token out.
-
-        Raises
-        ------
-        NoModel
-            If a remote model's price is neither configured nor listed.
-        """
-        settings = self._config.models[name]
-        if settings.input_cost_per_mtok is not None and settings.output_cost_per_mtok is not None:
-            return settings.input_cost_per_mtok / 1e6, settings.output_cost_per_mtok / 1e6
-        if settings.place == "local":
-            return 0.0, 0.0
-        listed = self._litellm.model_cost.get(settings.model) or self._litellm.model_cost.get(
-            settings.model.partition("/")[2]
-        )
-        if listed is None or "input_cost_per_token" not in listed:
-            raise NoModel(
-                f"the price of {settings.model} is not known, so no cap on money could hold",
-                field=f"models.{name}.input_cost_per_mtok",
-                hint="Set input_cost_per_mtok and output_cost_per_mtok (0 if it is free), or place: local.",
-            )
-        return float(listed["input_cost_per_token"]), float(listed.get("output_cost_per_token", 0.0))
-
     async def close(self) -> None:
         """Close connections, end what runs in the background, and forget the providers."""
+        if self._pins is not None:
+            self._pins.cleanup()
         await self._endpoints.close()
         own = set(self._aliases.values())
         self._litellm.custom_provider_map = [
             each for each in self._litellm.custom_provider_map if each["provider"] not in own
         ]
-        await self._litellm.close_litellm_async_clients()
-        if self._pins is not None:
-            self._pins.cleanup()
+        await self._clients.close()
+        _backends.discard(self)
+        if not _backends:  # those of providers that are known by name are shared by all of the process
+            await self._litellm.close_litellm_async_clients()
 
 
-def _answer(response: Any, asked: str) -> Answer:
-    """Read what LiteLLM returns; some servers count no tokens, and some say nothing."""
-    choice = response.choices[0]
-    usage = getattr(response, "usage", None)
-    return Answer(
-        text=choice.message.content or "",
-        finish=str(choice.finish_reason or ""),
-        tokens_in=int(getattr(usage, "prompt_tokens", 0) or 0),
-        tokens_out=int(getattr(usage, "completion_tokens", 0) or 0),
-        model=asked,
-    )
+def _answer(response: Any, asked: str, messages: Sequence[dict[str, str]]) -> Answer:
+    """Read what LiteLLM returns; where a server counts no tokens, or no sound number of them, they are reckoned."""
+    choices = getattr(response, "choices", None)
+    if not choices or getattr(choices[0], "message", None) is None:
+        raise Missed("its answer holds no message", charged=True)
+    choice, usage = choices[0], getattr(response, "usage", None)
+    text = choice.message.content or ""
+    tokens_in, tokens_out = (int(getattr(usage, name, 0) or 0) for name in ("prompt_tokens", "completion_tokens"))
+    if min(tokens_in, tokens_out) < 0 or (text and not tokens_out):
+        tokens_in, tokens_out = sum(fewest_tokens(each["content"]) for each in messages), fewest_tokens(text)
+    return Answer(text, str(choice.finish_reason or ""), tokens_in, tokens_out, model=asked)

@@ -87,8 +87,18 @@ class Account:
         try:
             yield hold
         finally:
-            self._ledger.holds.release(hold)
-            self._tell()
+            self.release(hold)
+
+    def more(self, key: str, worst: Amount, seconds: float, tenant: str = "") -> Hold | None:
+        """Hold the worst of one attempt more, beside what a call holds; None where it does not fit now."""
+        wish = Wish(self._run, key, tenant, worst.tokens, worst.usd)
+        hold = self._ledger.holds.hold(wish, [*self._of_run(), *self._of_all(tenant)], seconds)
+        return hold if isinstance(hold, Hold) else None
+
+    def release(self, hold: Hold) -> None:
+        """Let go of what was held for an attempt."""
+        self._ledger.holds.release(hold)
+        self._tell()
 
     def settle(self, hold: Hold, call: ModelCall, note: Event) -> None:
         """Record what came of a call, with a note, and let go of what it held."""

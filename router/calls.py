@@ -14,10 +14,11 @@ from ..ledger import Event, Ledger, ModelCall, canonical_json, digest
 from ..ledger.holds import Hold
 from .access import Access
 from .backend import Backend, Providers
-from .budget import Account
+from .budget import Account, Amount
 from .config import RouterConfig
 from .decision import Decision
 from .errors import Confidential, ModelFailed
+from .failover import Tab
 from .replies import HELD_BY_GRAMMAR, Answer, Beside
 from .route import Route
 from .structure import held_to
@@ -106,6 +107,8 @@ class Calls:
             "schema": task.schema.model_json_schema(),
             "sampling": task.sampling(),
         }
+        if address := self._config.models[route.name].api_base:  # a name of a model says nothing of whose server it is
+            request["address"] = address
         grammar = _grammar(task) if request["model"].startswith(HELD_BY_GRAMMAR) else ""
         request |= {"grammar": digest(grammar)} if grammar else {}
         return Turn(task, decision, route, messages, canonical_json(request), grammar)
@@ -154,21 +157,33 @@ class Calls:
                 "a message holds the key of a model; it was not sent", field=f"{task.role}/{task.intent}"
             )
         account = self._account(task.run)
-        worst = self._backend.worst(task, turn.records(), turn.route)
+        worst = _amount(self._backend.worst(task, turn.records(), turn.route))
         longest = self._backend.longest(turn.route)
         async with account.reserve(turn.key, worst, longest, task.tenant) as hold:
             if hold is None:
                 return None
+            beside: list[Hold] = []
+
+            def more(another: Beside) -> bool:
+                key = digest(f"{turn.key} {len(beside) + 1}")
+                found = account.more(key, _amount(another), longest, task.tenant)
+                beside.extend([found] if found else [])
+                return found is not None
+
+            tab = Tab(more)
             try:
-                answer = await self._sent(turn)
-            except ModelFailed as error:
-                self._charge_lost(turn, account, hold, error.unseen)
+                answer = await self._sent(turn, tab)
+                call = self._record(turn, turn.key, answer)
+                account.settle(hold, call, _note(turn, call.key))
+            except BaseException:
+                self._charge_lost(turn, account, hold, tab.beside)
                 raise
-            call = self._record(turn, turn.key, answer)
-            account.settle(hold, call, _note(turn, call.key))
+            finally:
+                for each in beside:
+                    account.release(each)
         return call, answer
 
-    async def _sent(self, turn: Turn) -> Answer:
+    async def _sent(self, turn: Turn, tab: Tab) -> Answer:
         """Send a call to the models of its route that may still see it."""
         task = turn.task
         names, proofs = await self._access.open_to(task, [turn.route.name, *turn.route.fallbacks])
@@ -177,12 +192,10 @@ class Calls:
         try:
             route = Route(names[0], tuple(names[1:]))
             still = partial(self._access.still, task)
-            return await self._backend.send(task, turn.records(), route, turn.grammar, still)
+            return await self._backend.send(task, turn.records(), route, tab, turn.grammar, still)
         except ModelFailed as error:
             if is_bound(task) and type(error) is ModelFailed:
-                waits = await self._access.waits(task, error.message)
-                waits.unseen = error.unseen
-                raise waits from None
+                raise await self._access.waits(task, error.message) from None
             raise
 
     def _charge_lost(self, turn: Turn, account: Account, hold: Hold, unseen: Sequence[Beside]) -> None:
@@ -203,7 +216,7 @@ class Calls:
             body["beside"] = [asdict(each) for each in answer.beside]
         if turn.grammar:
             self._ledger.put(turn.grammar.encode())
-        tokens_in, tokens_out, cost = self._backend.took(answer)
+        tokens_in, tokens_out, cost = self._backend.charges.took(answer)
         return ModelCall(
             key=key,
             run=task.run,
@@ -242,6 +255,11 @@ class Calls:
         if lock is None:
             lock = self._under_way[key] = asyncio.Lock()
         return lock
+
+
+def _amount(worst: Beside) -> Amount:
+    """Return what an attempt can take as what is held for it."""
+    return Amount(1, worst.tokens_in + worst.tokens_out, worst.cost_usd)
 
 
 def _note(turn: Turn, key: str) -> Event:

@@ -26,6 +26,8 @@ class _Settings(BaseModel):
 Digest: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """Of 32 bytes, in hexadecimal."""
 PINNABLE = "hosted_vllm"
+SPOKEN = ("openai", PINNABLE)
+"""Providers whose connections are ours: what any server of one's own speaks."""
 """The provider whose connections can be held to one certificate."""
 
 
@@ -112,6 +114,17 @@ class ModelSettings(_Settings):
         """Refuse two places for one key."""
         if self.api_key_env and self.api_key_keyring:
             raise ValueError("set api_key_env or api_key_keyring, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _is_asked_directly(self) -> Self:
+        """Refuse a server of one's own whose connection would be the library's, through proxies and redirections."""
+        provider = self.model.partition("/")[0]
+        if self.api_base and self.place in ("local", "attested") and provider not in SPOKEN:
+            raise ValueError(
+                f"a model of place {self.place} with an api_base is asked as {' or '.join(f'{each}/NAME' for each in SPOKEN)}, "
+                f"the protocol that such servers speak (hosted_vllm for vLLM, openai for any other), not as {provider}/"
+            )
         return self
 
     @model_validator(mode="after")

@@ -40,12 +40,8 @@ RouterError                    the base of this room
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ..ledger import AlphaloomError
-
-if TYPE_CHECKING:
-    from .replies import Beside
 
 
 class RouterError(AlphaloomError):
@@ -69,11 +65,10 @@ class Confidential(NoModel):
 
 
 class ModelFailed(RouterError):
-    """The models gave no reply, after retries and fallback; `unseen` are attempts that may be on the bill all the same."""
+    """The models gave no reply, after retries and fallback."""
 
     code = "model_failed"
     exit_code = 3
-    unseen: tuple[Beside, ...] = ()
 
 
 class ConfidentialWaits(ModelFailed):

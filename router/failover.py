@@ -5,8 +5,9 @@ often as `retries` says, unless that model is gone or was silent; then the next 
 over, and asked all the same where there is no other. Where a server went away that was there before, and nobody else
 answered, the call waits for it.
 
-Nobody knows whether an attempt that ended without a word was charged. At a model with a price it counts at its worst, and
-after the second of them in one call the call is given up: what was reserved for it is then passed by one attempt at most.
+Nobody knows whether an attempt that ended without a word was charged. At a model with a price it counts at its worst, a
+further one is made only if its worst fits under the caps as well, and after the second of them in one call the call is given
+up. A call that is ended from outside while an attempt is under way is charged for that attempt.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from .breaker import Permit
@@ -24,7 +25,7 @@ from .failures import Failure, Missed, failed, failure
 from .replies import Answer, Beside
 from .timing import Timing
 
-__all__ = ["LONGEST_PAUSE_S", "Call", "Course"]
+__all__ = ["LONGEST_PAUSE_S", "Call", "Course", "Tab"]
 
 T = TypeVar("T")
 Outcome: TypeAlias = Answer | Failure
@@ -33,12 +34,24 @@ UNANSWERED = 2
 """Attempts that may have been charged without an answer, after which a call is given up."""
 
 
+@dataclass
+class Tab:
+    """What a call may cost beside the attempt that it was let through with.
+
+    `more` says whether one attempt more fits under the caps, `beside` lists what is charged beside the answer: it is there
+    for who pays also where the call is ended before it has an answer.
+    """
+
+    more: Callable[[Beside], bool]
+    beside: list[Beside] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Call:
     """What is asked.
 
     `send` makes one attempt at a model and raises `Missed` where nothing comes of it; `fits` says whether an answer is of use; `worst` is what an attempt at a model can
-    take, to be charged where its answer is never seen, and `charge` what an answer took; `hedged` lets a second model be asked beside the first.
+    take, to be charged where its answer is never seen, `charge` what an answer took, and `tab` what it may cost in all; `hedged` lets a second model be asked beside the first.
     """
 
     names: tuple[str, ...]
@@ -46,6 +59,7 @@ class Call:
     fits: Callable[[Answer], bool]
     worst: Callable[[str], Beside]
     charge: Callable[[Answer], Beside]
+    tab: Tab
     retries: int
     hedged: bool = False
 
@@ -58,9 +72,11 @@ class Course:
         self._endpoints = endpoints
         self._timing = timing
         self._failures: list[Failure] = []
-        self._beside: list[Beside] = []
+        self._beside = call.tab.beside
         self._sent = 0
         self._lost = 0
+        self._held = 1
+        self._won = False
         self._gone: set[str] = set()
         self._coming: Endpoint | None = None
 
@@ -78,9 +94,7 @@ class Course:
             finally:
                 self._begun()
         if answer is None:
-            error = failed(self._failures, self._endpoints.resting(self._call.names))
-            error.unseen = tuple(self._beside)
-            raise error
+            raise failed(self._failures, self._endpoints.resting(self._call.names))
         return replace(answer, attempts=self._sent, beside=tuple(self._beside))
 
     async def _answer(self) -> Answer | None:
@@ -121,6 +135,10 @@ class Course:
             if permit is None:
                 self._note(name)
                 return None
+            if not self._affords(name, 1):
+                self._endpoints[name].breaker.leave(permit)
+                self._lost = UNANSWERED
+                return None
             outcome = await self._ask(name, permit)
             if isinstance(outcome, Answer):
                 return outcome
@@ -131,6 +149,15 @@ class Course:
             pause = self._timing.spread(FIRST_PAUSE_S * 2.0**turn)
             await self._timing.sleep(min(max(pause, outcome.wait_s), LONGEST_PAUSE_S))
         return None
+
+    def _affords(self, name: str, attempts: int) -> bool:
+        """Return whether so many attempts more fit under the caps, after those that may have been charged in vain."""
+        worst = self._call.worst(name)
+        while worst.cost_usd > 0 and self._held < self._lost + attempts:
+            if not self._call.tab.more(worst):
+                return False
+            self._held += 1
+        return True
 
     def _note(self, name: str) -> None:
         """Note whose server is gone, to wait for it where nobody else answers."""
@@ -152,7 +179,8 @@ class Course:
             return self._kept(await self._once(name, permit))
         async with _ended(asyncio.ensure_future(self._once(name, permit))) as tasks:
             await self._first(tasks[0], usual)
-            second = None if tasks[0].done() else await self._endpoints.admit(twin)
+            late = not tasks[0].done() and self._affords(twin, 2)
+            second = await self._endpoints.admit(twin) if late else None
             if second is not None:
                 tasks.append(asyncio.ensure_future(self._once(twin, second)))
             return await self._race(tasks, (name, twin))
@@ -170,6 +198,7 @@ class Course:
         while pending and winner is None:
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             winner = next((task for task in tasks if task in done and self._good(task.result())), None)
+        self._won = True
         await _end(pending)
         if winner is None:
             winner = next((task for task in tasks if isinstance(task.result(), Answer)), tasks[0])
@@ -213,6 +242,9 @@ class Course:
             answer = await self._call.send(name)
         except asyncio.CancelledError:
             endpoint.left(permit, clock() - began)
+            worst = self._call.worst(name)
+            if not self._won and worst.cost_usd > 0:
+                self._beside.append(replace(worst, why="given up while it was under way; charged at its worst"))
             raise
         except Missed as missed:
             lost = failure(name, missed, clock() - began)

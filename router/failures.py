@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from .errors import AccessRefused, ModelFailed, RequestRefused
 
-__all__ = ["Failure", "Missed", "failed", "failure"]
+__all__ = ["Failure", "Missed", "failed", "failure", "is_silence"]
 
 Kind: TypeAlias = Literal["late", "lost", "broken", "refused"]
 """No answer in time; no connection, or it broke; the server's own failure, or it has too much to do; it will not take this."""
@@ -36,7 +36,14 @@ class Failure:
 
 
 class Missed(Exception):
-    """An attempt ended without an answer; the message says why, without any key, and the cause is the library's error."""
+    """An attempt ended without an answer; the message says why, without any key, and the cause is the library's error.
+
+    `charged` says that it is on the bill, `asked` that it was sent at all.
+    """
+
+    def __init__(self, said: str, *, charged: bool = False, asked: bool = True) -> None:
+        super().__init__(said)
+        self.charged, self.asked = charged, asked
 
 
 def failure(model: str, missed: Missed, seconds: float) -> Failure:
@@ -50,10 +57,14 @@ def failure(model: str, missed: Missed, seconds: float) -> Failure:
         return Failure(model, "late", said or f"no answer within {seconds:.3g} s", charged=True, seconds=seconds)
     if names & _LOST:
         return Failure(model, "lost", said, charged=True, seconds=seconds)
+    if isinstance(status, int) and 300 <= status < 400:
+        said = f"it points to another address (status {status}), and no text goes where the configuration does not say"
+        return Failure(model, "refused", said, error=AccessRefused, seconds=seconds)
     kind = _refusal(status)
     if kind is not ModelFailed:
         return Failure(model, "refused", said, error=kind, seconds=seconds)
-    return Failure(model, "broken", said, charged=status == 200, wait_s=_wait(error), seconds=seconds)
+    charged = missed.charged or (missed.asked and not _said_no(error))
+    return Failure(model, "broken", said, charged=charged, wait_s=_wait(error), seconds=seconds)
 
 
 def failed(failures: Sequence[Failure], resting: Mapping[str, str]) -> ModelFailed:
@@ -79,6 +90,24 @@ def _refusal(status: object) -> type[ModelFailed]:
     if status in (401, 402, 403, 404):
         return AccessRefused
     return RequestRefused if status in (400, 413, 422) else ModelFailed
+
+
+def is_silence(error: BaseException) -> bool:
+    """Return whether nobody said anything: then the words of an error are the library's own."""
+    names = {kind.__name__ for each in _causes(error) for kind in type(each).__mro__}
+    return bool(names & (_UNSENT | _LATE | _LOST))
+
+
+def _said_no(error: BaseException | None) -> bool:
+    """Return whether the server answered with an error of its own: LiteLLM gives what it cannot read the status 500, too."""
+    for each in _causes(error):
+        status = getattr(getattr(each, "response", None), "status_code", 0)
+        library = type(each).__module__.partition(".")[0]
+        if library in ("httpx", "openai") and isinstance(status, int) and status >= 400:
+            return True
+        if type(each).__name__ == "MaskedHTTPStatusError":
+            return True
+    return False
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

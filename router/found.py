@@ -33,7 +33,7 @@ def found_models(environment: Mapping[str, str], servers: Mapping[str, str] = SE
 
     Nothing is asked but addresses of this machine, and nothing is paid for.
     """
-    found = {name: settings for name, address in servers.items() if (settings := _served(address)) is not None}
+    found = {name: settings for name, address in servers.items() if (settings := _served(name, address)) is not None}
     small = not found
     for key, (large, cheap) in KEYS.items():
         if environment.get(key):
@@ -50,14 +50,15 @@ def _remote(model: str, tier: str, key: str) -> ModelSettings:
     return ModelSettings.model_validate(told)
 
 
-def _served(address: str) -> ModelSettings | None:
+def _served(server: str, address: str) -> ModelSettings | None:
     """Return the first model that a server on this machine names, None where none answers."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(f"{address}/models", timeout=LOOK_S) as answer:
             body: Any = json.loads(answer.read(1 << 20))
         first = body["data"][0]
-        told = {"model": f"hosted_vllm/{first['id']}", "tier": "local", "place": "local", "api_base": address}
+        provider = "hosted_vllm" if server == "vllm" else "openai"  # the others know nothing of vLLM's grammars
+        told = {"model": f"{provider}/{first['id']}", "tier": "local", "place": "local", "api_base": address}
         return ModelSettings.model_validate(told | {"context_tokens": first.get("max_model_len")})
     except (OSError, ValueError, KeyError, IndexError, TypeError):
         return None

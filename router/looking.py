@@ -49,7 +49,8 @@ async def get(address: str, key: str | None, seconds: float) -> Seen:
     except (TimeoutError, httpx2.TimeoutException):
         return Seen(None, f"nothing came within {seconds:g} s")
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-        return Seen(None, str(error) or type(error).__name__, isinstance(error, httpx2.ConnectError))
+        said = str(error) or type(error).__name__
+        return Seen(None, said.replace(key.strip(), "***") if key else said, isinstance(error, httpx2.ConnectError))
 
 
 async def look_at(api_base: str, key: str | None, seconds: float, *, own: bool) -> Look:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ __all__ = ["listed", "price_of"]
 LIST = "model_prices_and_context_window_backup.json"
 
 
-def price_of(settings: ModelSettings) -> tuple[float, float] | None:
-    """Return US dollars per token in and per token out; None where neither the settings nor the list tell them."""
+def price_of(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, float] | None:
+    """Return US dollars per token in and per token out of a prompt of a length; None where neither settings nor list tell."""
     if settings.input_cost_per_mtok is not None and settings.output_cost_per_mtok is not None:
         return settings.input_cost_per_mtok / 1e6, settings.output_cost_per_mtok / 1e6
     if settings.place == "local":
@@ -24,7 +25,17 @@ def price_of(settings: ModelSettings) -> tuple[float, float] | None:
     found = listed(settings.model)
     if "input_cost_per_token" not in found or "output_cost_per_token" not in found:
         return None
-    return float(found["input_cost_per_token"]), float(found["output_cost_per_token"])
+    return _for(found, "input_cost_per_token", tokens_in), _for(found, "output_cost_per_token", tokens_in)
+
+
+def _for(found: dict[str, Any], what: str, tokens_in: int) -> float:
+    """Return a price for a prompt of a length: some models cost more from one on."""
+    price = float(found[what])
+    for name, value in found.items():
+        above = re.fullmatch(rf"{what}_above_(\d+)k_tokens", name)
+        if above and tokens_in > int(above[1]) * 1000:
+            price = max(price, float(value))
+    return price
 
 
 def listed(model: str) -> dict[str, Any]:

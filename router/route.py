@@ -76,13 +76,21 @@ def secret(settings: ModelSettings, environment: Mapping[str, str]) -> str | Non
         return _kept(settings.model, settings.api_key_keyring)
     if settings.api_key_env is None:
         return None
-    value = environment.get(settings.api_key_env, "")
+    value = environment.get(settings.api_key_env, "").strip()  # files of secrets often end with a line's end
     if not value:
         raise NoModel(
             f"{settings.model} needs a key, and the environment variable {settings.api_key_env} is not set",
             field="api_key_env",
             got=settings.api_key_env,
             hint=f"export {settings.api_key_env}=... and try again; the key itself is never written down.",
+        )
+    if not (value.isascii() and value.isprintable()) or " " in value:
+        raise NoModel(
+            f"what the environment variable {settings.api_key_env} holds cannot be a key: there are blanks or signs in it "
+            "that no header may have",
+            field="api_key_env",
+            got=f"{len(value)} characters",
+            hint="Set it again, without quotes or line ends; the key itself is never written down.",
         )
     return value
 

@@ -19,7 +19,7 @@ from alphaloom.evidence import close
 from alphaloom.evidence.gate import Gate
 from alphaloom.factors import parse
 from alphaloom.ledger import AlphaloomError, Ledger
-from alphaloom.router import Router
+from alphaloom.router.calls import Calls
 
 from . import markets
 from .conftest import Files
@@ -219,7 +219,7 @@ def failing(function: Callable[..., Any], calls: int) -> Callable[..., Any]:
 
 
 PLACES = {
-    "a model's reply": (Router, "_record", 7),
+    "a model's reply": (Calls, "_record", 7),
     "a score": (Ledger, "record_evaluation", 20),
     "a look at selection": (Gate, "_look", 2),
     "the close": (campaign, "close", 1),

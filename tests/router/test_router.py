@@ -207,7 +207,7 @@ def test_a_call_cap_holds_under_fifty_at_once_and_after_a_restart(
     assert error.startswith("budget.calls: the model budget is spent: 10 of 10 calls")
 
 
-@pytest.mark.parametrize("budget", [{"tokens": 1000}, {"usd": 0.003}])
+@pytest.mark.parametrize("budget", [{"tokens": 1000}, {"usd": 0.0035}])
 def test_tokens_and_money_are_never_passed_however_calls_overlap(
     build: Build, task: Make, ledger: Ledger, budget: dict[str, float]
 ) -> None:
