@@ -81,14 +81,18 @@ def test_a_call_is_under_way_once_and_never_after_it_was_answered(ledger: Ledger
     assert ledger.holds.hold(wish(CALL.key, run="two"), [], 100.0) == "answered"
 
 
-def test_who_is_killed_holds_nothing_and_who_lives_does(ledger: Ledger, other: "subprocess.Popen[str]") -> None:
+def test_who_lives_holds_and_the_worst_of_who_is_killed_stays_counted(ledger: Ledger, other: "subprocess.Popen[str]") -> None:
     assert isinstance(ledger.holds.hold(wish(), DAY, 100.0), Reached)
     assert ledger.holds.lapse("one") == 0
     other.kill()
     other.wait()
     assert isinstance(ledger.holds.hold(wish(), DAY, 100.0), Reached)  # nobody has looked yet
     assert ledger.holds.lapse("one") == 1
-    assert isinstance(ledger.holds.hold(wish(), DAY, 100.0), Hold)
+    found = ledger.holds.hold(wish(), DAY, 100.0)
+    assert isinstance(found, Reached)  # nobody heard what it took
+    assert (found.spent, found.held) == (0.8, 0.0)
+    room = [Cap("day", "usd", 1.4)]
+    assert isinstance(ledger.holds.hold(wish(), room, 100.0), Hold)
     assert len(list((ledger.workspace / "under-way").iterdir())) == 1  # what it left is cleared away
 
 

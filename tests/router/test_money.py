@@ -38,7 +38,7 @@ def paid(server: Server, **more: Any) -> dict[str, Any]:
 
 async def asked(router: Router, tasks: list[Task]) -> list[Any]:
     try:
-        return await asyncio.gather(*(router.ask(each) for each in tasks), return_exceptions=True)
+        return list(await asyncio.gather(*(router.ask(each) for each in tasks), return_exceptions=True))
     finally:
         await router.close()
 
@@ -84,7 +84,7 @@ def test_an_answer_that_says_nothing_sound_of_its_price_is_not_free(
     build: Build, task: Make, server: Server, ledger: Ledger, provider: str, body: Any, usd: float
 ) -> None:
     server.changes = body
-    settings = paid(server, retries=0)
+    settings = paid(server, retries=0, timeout_seconds=20)
     settings["models"]["m"]["model"] = f"{provider}/tiny"
     asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
     (call,) = ledger.calls("one")
