@@ -19,13 +19,16 @@ from .test_fairness import L_IN, L_OUT, L_WRONG, Ask, Course, Watched, ask, asks
 @settings(max_examples=60, deadline=None)
 @given(
     asked=st.lists(asks(), min_size=2, max_size=40),
-    huge=st.lists(st.tuples(st.integers(0, MOST_TOKENS), st.integers(1, MOST_TOKENS)), min_size=1, max_size=4),
-    share=st.sampled_from([1.0, 1e-6]),
+    huge=st.lists(st.tuples(st.integers(0, MOST_TOKENS), st.integers(2**29, MOST_TOKENS)), min_size=1, max_size=4),
+    share=st.sampled_from([1.0, 1e-9]),
 )
 def test_what_one_tenant_asked_and_left_is_not_felt_by_others(
     asked: list[Ask], huge: list[tuple[int, int]], share: float
 ) -> None:
-    """Calls of any size, abandoned before they say anything, then one that waits alone: everybody is lifted to it."""
+    """Calls abandoned before they say anything, then one that waits alone: everybody is lifted to it.
+
+    A small share stands for many such calls.
+    """
     given = FairnessSettings(places=1, tenants={"a": TenantSettings(share=share)})
 
     async def steps() -> float:

@@ -14,12 +14,14 @@ import pytest
 from alphaloom.router.errors import QueueFull
 from alphaloom.router.gateway.counting import MOST_KEPT
 from alphaloom.router.gateway.door import BETWEEN, Door
+from alphaloom.router.gateway.gateway import AT_ONCE
 from alphaloom.router.quota import FairnessSettings
 
 from .modelled import Endpoint as Modelled
 from .modelled import modelled
 from .test_gateway import CHAT, Stage, call, play
 
+HEAD = b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
 Connection: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -38,9 +40,19 @@ async def begun(stage: Stage, body: bytes, said: int, key: str = "key-a") -> Con
     """Begin a call by hand, of a body said to be so long."""
     base = stage.http.base_url
     reader, writer = await asyncio.open_connection(base.host, base.port, limit=1)
-    writer.write(b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s"
-                 % (CHAT.encode(), key.encode(), said, body))  # fmt: skip
+    writer.write(HEAD % (CHAT.encode(), key.encode(), said) + body)
     return reader, writer
+
+
+async def asking(stage: Stage, **told: Any) -> socket.socket:
+    """Ask through a socket that holds little of the answer."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
+    client.setblocking(False)
+    loop, base, body = asyncio.get_running_loop(), stage.http.base_url, json.dumps(call(**told)).encode()
+    await loop.sock_connect(client, (base.host, base.port))
+    await loop.sock_sendall(client, HEAD % (CHAT.encode(), b"key-a", len(body)) + body)
+    return client
 
 
 def test_a_count_without_end_hurts_nobody_else(endpoint: Modelled) -> None:
@@ -56,11 +68,9 @@ def test_a_count_without_end_hurts_nobody_else(endpoint: Modelled) -> None:
 
 def test_a_slow_reader_holds_no_place_once_the_endpoint_is_done(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
-        body = json.dumps(call(max_tokens=150_000)).encode()  # 900 kB: more than sockets hold, less than is kept
-        _, writer = await begun(stage, body, len(body))
-        await stage.until(lambda: len(endpoint.calls) == 1)
-        await stage.until(lambda: stage.free == 2 and endpoint.under_way == 0)
-        writer.close()
+        with await asking(stage, max_tokens=150_000):  # 900 kB: more than the sockets hold, less than is kept
+            await stage.until(lambda: len(endpoint.calls) == 1)
+            await stage.until(lambda: stage.free == 2 and endpoint.under_way == 0)
 
     play(steps, endpoint.address)
 
@@ -69,17 +79,17 @@ def test_a_reader_that_lets_the_endpoint_wait_is_given_up(endpoint: Modelled) ->
     """However often it takes a little: what counts is how long a place was held for it in all."""
 
     async def steps(stage: Stage) -> None:
-        body = json.dumps(call(max_tokens=3_000_000)).encode()
-        reader, writer = await begun(stage, body, len(body))
-        await stage.until(lambda: stage.free == 1)
-        began = time.monotonic()
-        while stage.free == 1:
-            assert await asyncio.wait_for(reader.read(300_000), 1)
-            await asyncio.sleep(0.15)
-            assert time.monotonic() - began < 1.5
-        writer.close()
+        with await asking(stage, max_tokens=3_000_000) as client:
+            await stage.until(lambda: stage.free == 1)
+            began, loop = time.monotonic(), asyncio.get_running_loop()
+            while stage.free == 1:
+                taken = 0
+                while taken < 128 << 10 and stage.free == 1:
+                    taken += len(await asyncio.wait_for(loop.sock_recv(client, 64 << 10), 1))
+                await asyncio.sleep(0.05)
+                assert time.monotonic() - began < 1.5
 
-    play(steps, endpoint.address, patience=0.4)
+    play(steps, endpoint.address, patience=0.3)
 
 
 def test_calls_of_one_tenant_are_refused_at_the_door_before_they_are_read(endpoint: Modelled) -> None:
@@ -134,18 +144,17 @@ def test_a_body_that_does_not_come_is_not_waited_for(endpoint: Modelled) -> None
     play(steps, endpoint.address, patience=0.2)
 
 
-def test_a_large_call_is_read_beside_the_others(endpoint: Modelled) -> None:
-    """Half a million parts: the loop hears of nothing else for a part of the time only."""
-
+def test_a_large_call_is_read_beside_the_others_and_one_at_a_time(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
-        body = b'{"messages":[' + b'{"content":"a"},' * 240_000 + b"{}]}"
-        large = asyncio.create_task(stage.http.post(CHAT, content=body, headers={"authorization": "Bearer key-a"}))
-        longest, last = 0.0, time.monotonic()
-        while not large.done():
-            await asyncio.sleep(0.001)
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
-        assert (await large).status_code == 200
-        assert longest < 0.5
+        await stage.ask("key-a")
+        reading = stage.gateway._tenants["alice"].reading
+        large: dict[str, Any] = {"messages": [{"role": "user", "content": "x" * AT_ONCE}]}
+        async with reading:
+            waits = asyncio.create_task(stage.ask("key-a", **large))
+            await stage.until(lambda: reading.statistics().tasks_waiting == 1)
+            for answer in (await stage.ask("key-a"), await stage.ask("key-b", **large)):
+                assert answer.status_code == 200
+        assert (await waits).status_code == 200
 
     play(steps, endpoint.address)
 

@@ -83,6 +83,7 @@ async def on_stage(address: str, patience: float = 60.0, key: str | None = None,
     gateway = Gateway(Endpoint(address, key), gate, fairness, settings, who, patience=patience)
     running = server(gateway, 5)
     with socket.create_server(("127.0.0.1", 0)) as there:
+        there.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 << 10)  # what the system holds is not ours to measure
         serving = asyncio.create_task(running.serve(sockets=[there]))
         base = f"http://127.0.0.1:{there.getsockname()[1]}"
 
