@@ -1,7 +1,7 @@
 """Calls of many tenants to one endpoint, over HTTP: who asks, whose turn it is, and the bytes as they are.
 
 POST /v1/chat/completions and /v1/completions wait for a place and pass; GET /v1/models, /health and /metrics pass as they
-are, the last with lines of our own. A refusal has the form of OpenAI's. A client that hangs up gives its place back, waiting
+are, a second old at most, the last with lines of our own. A refusal has the form of OpenAI's. A client that hangs up gives its place back, waiting
 or not, and the endpoint is hung up on too. Tokens come from headers, go nowhere, and are in no message.
 """
 
@@ -69,8 +69,8 @@ class Gateway:
     seconds : callable
         A clock that only ever rises.
     patience : float
-        Seconds for which a client may take nothing, or the endpoint wait for it in all, before it counts as gone; and
-        those in which a call must be here as a whole.
+        Seconds for which a client may take nothing before it counts as gone, a quarter of them in all while the endpoint
+        waits for it; and those in which a call must be here as a whole.
     look : float
         Seconds that the endpoint may take for what spends nothing.
     """

@@ -26,7 +26,7 @@ class Outlet:
     """Takes an answer as fast as it comes and hands it on as fast as the client takes it.
 
     A client is given up that takes nothing for `patience` seconds; and one that takes so little that the endpoint waited
-    for it, `KEPT` bytes ahead, for as many seconds in all: a place is held meanwhile.
+    for it, `KEPT` bytes ahead, for a quarter of them in all: a place is held meanwhile.
     """
 
     send: Send
@@ -70,7 +70,7 @@ class Outlet:
     async def _room(self) -> None:
         began = self.seconds()
         try:
-            with anyio.fail_after(max(0.0, self.patience - self._waited)):
+            with anyio.fail_after(max(0.0, self.patience / 4 - self._waited)):
                 while self._bytes > KEPT:
                     await self._changed.wait()
         except TimeoutError:
