@@ -87,9 +87,9 @@ def test_a_reader_that_lets_the_endpoint_wait_is_given_up(endpoint: Modelled) ->
                 while taken < 128 << 10 and stage.free == 1:
                     taken += len(await asyncio.wait_for(loop.sock_recv(client, 64 << 10), 1))
                 await asyncio.sleep(0.05)
-                assert time.monotonic() - began < 1.5
+                assert time.monotonic() - began < 4
 
-    play(steps, endpoint.address, patience=0.3)
+    play(steps, endpoint.address, patience=1.2)
 
 
 def test_calls_of_one_tenant_are_refused_at_the_door_before_they_are_read(endpoint: Modelled) -> None:
@@ -195,11 +195,11 @@ def test_the_endpoint_is_looked_at_once_however_many_ask(endpoint: Modelled) -> 
 
 def test_that_the_endpoint_is_away_is_asked_once_too() -> None:
     async def steps(stage: Stage) -> None:
-        stage.gateway.look = 0.2
+        stage.gateway.look = 0.3
         began = time.monotonic()
         answers = await asyncio.gather(*(stage.http.get("/health") for _ in range(8)))
         assert {answer.status_code for answer in answers} == {503}
-        assert time.monotonic() - began < 1.2
+        assert time.monotonic() - began < 1.8
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         play(steps, f"http://127.0.0.1:{silent.getsockname()[1]}")
