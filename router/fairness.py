@@ -33,12 +33,14 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 from .errors import CallTooLarge, QueueFull, QuotaReached, RouterError
-from .quota import FairnessSettings
+from .quota import MOST_TOKENS, FairnessSettings
 from .tenants import Call, Tenant
 
 Order: TypeAlias = Callable[[Sequence[Tenant]], Tenant]
 """Says whose turn it is among tenants that have a call waiting which their quotas let go."""
 
+REBASED = float(2**30)
+"""The level from which the gate counts anew: a float of this size still tells a millionth of a token."""
 LATE = 1e-3
 """Seconds by which a quota is asked again after it should have room, so that a rounded clock has passed it."""
 
@@ -64,6 +66,7 @@ class Place:
 
     def took(self, tokens_out: int) -> None:
         """Say how many tokens the reply has so far, or in all; of a call that never says, the reservation is charged."""
+        _are_counts(tokens_out=tokens_out)
         before = self._call.reported or 0
         if tokens_out < before:
             raise RouterError(
@@ -152,13 +155,13 @@ class Gate:
 
     def put_right(self, call: Call, tokens_in: int) -> None:
         """Charge what a call really had in, while it holds its place."""
-        _not_negative(tokens_in=tokens_in)
+        _are_counts(tokens_in=tokens_in)
         if call in call.tenant.running:
             call.tenant.put_right(call, tokens_in)
 
     def _join(self, name: str, tokens_in: int, most_tokens_out: int) -> Call:
         """Put a call at the end of its tenant's queue, within what the tenant may ask."""
-        _not_negative(tokens_in=tokens_in, most_tokens_out=most_tokens_out)
+        _are_counts(tokens_in=tokens_in, most_tokens_out=most_tokens_out)
         loop = self._enter()
         tenant = self._tenants.setdefault(name, Tenant(name, self._settings))
         call = Call(tenant, tokens_in, most_tokens_out, next(self._numbers), loop.create_future())
@@ -233,10 +236,16 @@ class Gate:
             if not self._free:
                 break
             tenant = self._order(ready)
-            call = tenant.start(now, next(self._numbers))
+            call = tenant.waiting[0]
+            try:
+                tenant.start(now, next(self._numbers))
+            except Exception as error:  # noqa: BLE001 - this call's own: who serves and who waits have no part in it
+                tenant.withdraw(call)
+                call.granted.set_exception(error)
+            else:
+                self._free -= 1
+                call.granted.set_result(None)
             self._dequeue(tenant)
-            self._free -= 1
-            call.granted.set_result(None)
         self._wake_later(now)
 
     def _line(self, now: float) -> list[Tenant]:
@@ -252,7 +261,15 @@ class Gate:
             ready[name].lift(level)
         self._ready = ready
         self._level = min((tenant.level for tenant in ready.values()), default=self._level)
+        self._rebase()
         return list(ready.values())
+
+    def _rebase(self) -> None:
+        """Count from the level on, once it is high; only differences matter, and who is below it will be lifted to it."""
+        if self._level > REBASED:
+            for tenant in self._tenants.values():
+                tenant.rebase(self._level)
+            self._level = 0.0
 
     def _dequeue(self, tenant: Tenant) -> None:
         """Forget that a tenant waits, once it does not."""
@@ -288,8 +305,10 @@ class Gate:
             self._dequeue(tenant)
 
 
-def _not_negative(**tokens: int) -> None:
-    """Refuse fewer tokens than none."""
+def _are_counts(**tokens: int) -> None:
+    """Refuse fewer tokens than none, and more than any call has."""
     for field, value in tokens.items():
         if value < 0:
             raise RouterError("a call has no fewer tokens than 0", field=field, got=value, allowed="0 or more")
+        if value > MOST_TOKENS:
+            raise RouterError("no call has so many tokens", field=field, allowed=f"0 to {MOST_TOKENS:,}")

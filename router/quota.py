@@ -10,6 +10,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 MINUTE = 60.0
+MOST_TOKENS = 2**31
+"""Tokens that no call has: what counts more is a slip of the pen or an attack, and would drown what others are served."""
 
 
 class _Settings(BaseModel):
@@ -36,6 +38,9 @@ class FairnessSettings(_Settings):
     places: int = Field(ge=1, description="calls that the endpoint answers at once, such as its max-num-seqs")
     input_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, description="what a token in counts")
     output_weight: float = Field(default=2.0, gt=0, allow_inf_nan=False, description="what a token out counts")
+    call_tokens: int = Field(
+        default=MOST_TOKENS, ge=1, le=MOST_TOKENS, description="most tokens out that one sequence may ask for"
+    )
     tenants: dict[str, TenantSettings] = Field(default={}, description="by name; any other has the default's")
     default: TenantSettings = TenantSettings()
 

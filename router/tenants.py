@@ -44,16 +44,17 @@ class Call:
 class Tenant:
     """What one tenant waits for and what it got.
 
-    `served` is weighted tokens: input when its call is dispatched, output as it is reported. `lifted` is what idle time
-    was taken to be worth. `last` numbers its latest dispatch.
+    Input is charged when its call is dispatched, output as it is reported. `level` is what the tenant was served by its
+    share, idle time included, from wherever the gate counts (`rebase`). `last` numbers its latest dispatch.
     """
 
     name: str
     settings: FairnessSettings
     waiting: deque[Call] = field(default_factory=deque)
     running: set[Call] = field(default_factory=set)
-    served: float = 0.0
-    lifted: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    level: float = 0.0
     last: int = 0
     usual: float | None = None
 
@@ -63,9 +64,9 @@ class Tenant:
         self.meter = Meter(self.own)
 
     @property
-    def level(self) -> float:
-        """What the tenant was served, by its share, idle time included."""
-        return self.served / self.own.share + self.lifted
+    def served(self) -> float:
+        """The weighted tokens that the tenant was served."""
+        return self.settings.input_weight * self.tokens_in + self.settings.output_weight * self.tokens_out
 
     @property
     def counter(self) -> float:
@@ -75,7 +76,11 @@ class Tenant:
 
     def lift(self, level: float) -> None:
         """Bring a tenant that comes back from idle time up to those who wait; it cannot save that time up."""
-        self.lifted += max(0.0, level - self.level)
+        self.level = max(self.level, level)
+
+    def rebase(self, level: float) -> None:
+        """Count from this level on, so that numbers stay small enough to tell a token."""
+        self.level -= level
 
     def seconds(self, now: float) -> float:
         """Return when the quotas let the first waiting call go."""
@@ -84,24 +89,25 @@ class Tenant:
 
     def start(self, now: float, number: int) -> Call:
         """Dispatch the first waiting call: its input is charged, and its usual output reserved."""
-        call = self.waiting.popleft()
-        if call.take is None:
-            call.take = self.meter.take(call.worst, now)
+        call = self.waiting[0]
         most = float(call.most_tokens_out)
         call.estimate = most if self.usual is None else min(self.usual, most)
-        self.served += self.settings.input_weight * call.tokens_in
+        self._charge(call.tokens_in, 0)
+        if call.take is None:
+            call.take = self.meter.take(call.worst, now)
+        self.waiting.popleft()
         self.running.add(call)
         self.last = number
         return call
 
     def report(self, call: Call, tokens_out: int) -> None:
         """Charge what a call has put out so far."""
-        self.served += self.settings.output_weight * (tokens_out - (call.reported or 0))
+        self._charge(0, tokens_out - (call.reported or 0))
         call.reported = tokens_out
 
     def put_right(self, call: Call, tokens_in: int) -> None:
         """Charge what a call really had in."""
-        self.served += self.settings.input_weight * (tokens_in - call.tokens_in)
+        self._charge(tokens_in - call.tokens_in, 0)
         call.tokens_in = tokens_in
 
     def finish(self, call: Call) -> None:
@@ -117,6 +123,12 @@ class Tenant:
         """Forget a call that waits."""
         self.waiting.remove(call)
         self._settle(call, 0)
+
+    def _charge(self, tokens_in: int, tokens_out: int) -> None:
+        weighted = self.settings.input_weight * tokens_in + self.settings.output_weight * tokens_out
+        self.level += weighted / self.own.share
+        self.tokens_in += tokens_in
+        self.tokens_out += tokens_out
 
     def _settle(self, call: Call, tokens: int) -> None:
         """Give a quota back what the call did not take."""

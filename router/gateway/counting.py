@@ -7,9 +7,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from .calls import letters
+from ..quota import MOST_TOKENS
 
-__all__ = ["Reply", "Yardstick"]
+__all__ = ["Reply", "Yardstick", "letters"]
+
+NAMES = frozenset({"id", "index", "name", "object", "role", "type"})
+"""Keys whose texts a model does not write as such."""
 
 MOST_KEPT = 16 << 20
 """Bytes of a reply that is no stream which are kept until its end, to read its usage."""
@@ -37,12 +40,14 @@ class Reply:
     """Reads along as a reply passes; changes nothing and holds nothing back.
 
     `parts` counts the pieces of a stream, each of which is a token or several: the endpoint puts together what it could
-    not send at once. So `parts` is the least that the reply has, and what is said while it is under way.
+    not send at once. So `parts` is the least that the reply has, and what is said while it is under way. `lost` says that
+    some of it was too large to be read.
     """
 
     streams: bool
     parts: int = 0
     written: int = 0
+    lost: bool = False
     tokens_in: int | None = None
     tokens_out: int | None = None
     _held: bytearray = field(default_factory=bytearray)
@@ -51,6 +56,8 @@ class Reply:
         """Read some bytes."""
         if len(self._held) + len(piece) > MOST_KEPT:
             self._held.clear()
+            self.lost = True
+        if self.lost and not self.streams:
             return
         self._held += piece
         if self.streams:
@@ -89,9 +96,23 @@ class Reply:
             self.tokens_out = _count(usage.get("completion_tokens"), self.tokens_out)
         choices = told.get("choices")
         for choice in choices if isinstance(choices, list) else ():
-            many = _said(choice)
+            try:
+                many = _said(choice)
+            except RecursionError:
+                continue
             self.parts += bool(many)
             self.written += many
+
+
+def letters(value: Any) -> int:
+    """Return the bytes of all texts in a part of a reply; a token that stands as a number counts as four."""
+    if isinstance(value, str):
+        return len(value.encode("utf-8", "surrogatepass"))
+    if isinstance(value, list):
+        return sum(4 if isinstance(each, int) else letters(each) for each in value)
+    if isinstance(value, dict):
+        return sum(letters(each) for key, each in value.items() if key not in NAMES)
+    return 0
 
 
 def _said(choice: Any) -> int:
@@ -102,4 +123,4 @@ def _said(choice: Any) -> int:
 
 
 def _count(value: Any, known: int | None) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else known
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else known

@@ -19,8 +19,8 @@ LINK = frozenset(
      b"transfer-encoding", b"upgrade"}
 )  # fmt: skip
 """Headers that speak of one connection, not of what is sent over it (RFC 9110, 7.6.1)."""
-OURS = LINK | {b"accept-encoding", b"authorization", b"content-length", b"cookie", b"expect", b"host", b"x-api-key"}
-"""Of a request: what is said anew, and what shall not reach the endpoint, the tenant's token above all."""
+PASSED = frozenset({b"accept", b"content-type", b"user-agent"})
+"""Of a request: what reaches the endpoint. Whatever else there is may be a key, who asks, or one of its own controls."""
 
 
 class Endpoint:
@@ -53,7 +53,7 @@ class Endpoint:
         EndpointAway
             If it does not answer, or breaks off.
         """
-        sent = [(name, value) for name, value in headers if name.lower() not in OURS]
+        sent = [(name, value) for name, value in headers if name.lower() in PASSED]
         sent.append((b"accept-encoding", b"identity"))
         if self._key:
             sent.append((b"authorization", b"Bearer " + self._key.encode()))

@@ -1,7 +1,7 @@
 """Calls of many tenants to one endpoint, over HTTP: who asks, whose turn it is, and the bytes as they are.
 
 POST /v1/chat/completions and /v1/completions wait for a place and pass; GET /v1/models, /health and /metrics pass as they
-are, the last with lines of our own. A refusal has the form of OpenAI's. A client that hangs up gives its place back, waiting
+are, a second old at most, the last with lines of our own. A refusal has the form of OpenAI's. A client that hangs up gives its place back, waiting
 or not, and the endpoint is hung up on too. Tokens come from headers, go nowhere, and are in no message.
 """
 
@@ -11,60 +11,45 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
+import anyio.to_thread
 from httpx2 import Response as Answer
 from starlette.applications import Starlette
 from starlette.routing import Mount
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ...ledger import AlphaloomError
-from ..errors import BadCall, EndpointAway, GatewayEnds, GatewayError, NotServed
+from ..errors import EndpointAway, GatewayEnds, GatewayError, NotServed
 from ..fairness import Gate, Place
 from ..quota import FairnessSettings
-from .calls import Asked, asked
+from .calls import CHAT, COMPLETIONS, Asked, Limits, asked
 from .counting import Reply, Yardstick
+from .door import Door
 from .endpoint import Endpoint, passed_back
+from .looks import Looks
 from .metrics import Account, lines
+from .outlet import Gone, Outlet
 from .refusals import refusal
 from .settings import GatewaySettings
 
 __all__ = ["Gateway", "application"]
 
-ASKED = ("/v1/chat/completions", "/v1/completions")
+ASKED = (CHAT, COMPLETIONS)
 SEEN = ("/v1/models", "/health", "/metrics")
-MOST_BYTES = 32 << 20
-"""Of one call."""
-
-
-class _Gone(Exception):
-    """The client hung up, or takes nothing any more."""
-
-
-@dataclass
-class _Outlet:
-    """Where the answer goes; one that takes nothing for `patience` seconds is given up."""
-
-    send: Send
-    patience: float
-    begun: bool = False
-
-    async def __call__(self, message: Message) -> None:
-        self.begun = True
-        try:
-            with anyio.fail_after(self.patience):
-                await self.send(message)
-        except TimeoutError:
-            raise _Gone from None
+AT_ONCE = 64 << 10
+"""Bytes of a call that are read without leave of the event loop; larger ones in a thread, one at a time of each tenant."""
 
 
 @dataclass
 class _Tenant:
-    """One tenant: its books, and how long its tokens are."""
+    """One tenant: its books, how long its tokens are, and whether a large call of its is being read."""
 
     account: Account = field(default_factory=Account)
     read: Yardstick = field(default_factory=Yardstick)
     written: Yardstick = field(default_factory=Yardstick)
+    reading: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, 1))
 
 
 @dataclass(eq=False)
@@ -84,7 +69,8 @@ class Gateway:
     seconds : callable
         A clock that only ever rises.
     patience : float
-        Seconds for which a client may take nothing before it counts as gone.
+        Seconds for which a client may take nothing before it counts as gone, a quarter of them in all while the endpoint
+        waits for it; and those in which a call must be here as a whole.
     look : float
         Seconds that the endpoint may take for what spends nothing.
     """
@@ -102,15 +88,21 @@ class Gateway:
     _held: float = field(default=1.0, init=False)
     _ending: bool = field(default=False, init=False)
 
+    def __post_init__(self) -> None:
+        """Make the door and what looks at the endpoint."""
+        self._door = Door(self.fairness, self.settings.megabytes << 20)
+        self._looks = Looks(self.endpoint, self.seconds)
+        self._limits = Limits(self.settings.reply_tokens, self.settings.sequences, self.fairness.call_tokens)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008, "reason": "There are no web sockets here."})
             return
-        outlet = _Outlet(send, self.patience)
+        outlet = Outlet(send, self.patience, self.seconds)
         try:
             await self._answered(scope, receive, outlet)
-        except _Gone:
+        except Gone:
             return
         except AlphaloomError as error:
             if not outlet.begun:  # else the connection is closed in the middle, as the endpoint did
@@ -122,7 +114,7 @@ class Gateway:
         for scope in tuple(self._waiting):
             scope.cancel()
 
-    async def _answered(self, scope: Scope, receive: Receive, outlet: _Outlet) -> None:
+    async def _answered(self, scope: Scope, receive: Receive, outlet: Outlet) -> None:
         method, path = scope["method"], scope["path"]
         if path not in (*ASKED, *SEEN):
             raise NotServed(f"this gateway passes {', '.join((*ASKED, *SEEN))} on", field="path")
@@ -131,16 +123,9 @@ class Gateway:
             wrong.status = 405
             raise wrong
         if path in SEEN:
-            await self._seen(scope, outlet)
-            return
-        name = self._name(scope)
-        body = await _body(receive)
-        async with anyio.create_task_group() as both:
-            both.start_soon(_until_gone, receive, both.cancel_scope)
-            refused = await self._called(scope, name, body, outlet)
-            both.cancel_scope.cancel()
-        if refused is not None:  # a group would wrap it
-            raise refused
+            await self._seen(scope, outlet.send)
+        else:
+            await self._called(scope, receive, outlet)
 
     def _name(self, scope: Scope) -> str:
         """Return whose call it is."""
@@ -148,25 +133,24 @@ class Gateway:
         kind, _, bearer = header.decode("latin-1").partition(" ")
         return self.who(bearer.strip() if kind.lower() == "bearer" else "")
 
-    async def _seen(self, scope: Scope, outlet: _Outlet) -> None:
+    async def _seen(self, scope: Scope, send: Send) -> None:
         """Pass on what spends nothing; metrics tell tenants' names to tenants only."""
         path = scope["path"]
         if path == "/v1/models":
             self._name(scope)
         if self._ending:
             raise _ends()
-        try:
-            with anyio.fail_after(self.look):
-                async with self.endpoint.asked("GET", path) as answer:
-                    body = b"".join([piece async for piece in answer.aiter_raw()])
-        except TimeoutError:
-            raise EndpointAway(f"the endpoint did not answer within {self.look:g} s", hint="Ask again.") from None
-        if path == "/metrics" and answer.is_success:
+        look = await self._looks.at(path, self.look)
+        body = look.body
+        if path == "/metrics" and look.status == 200:
             body = body.rstrip(b"\n") + b"\n" + self._lines(scope)
-        headers = [each for each in passed_back(answer) if each[0] != b"content-length"]
-        length = (b"content-length", str(len(body)).encode())
-        await outlet({"type": "http.response.start", "status": answer.status_code, "headers": [*headers, length]})
-        await outlet({"type": "http.response.body", "body": body})
+        headers = [*look.headers, (b"content-length", str(len(body)).encode())]
+        try:
+            with anyio.fail_after(self.patience):
+                await send({"type": "http.response.start", "status": look.status, "headers": headers})
+                await send({"type": "http.response.body", "body": body})
+        except TimeoutError:
+            raise Gone from None
 
     def _lines(self, scope: Scope) -> bytes:
         try:
@@ -176,27 +160,34 @@ class Gateway:
         books = {name: tenant.account for name, tenant in self._tenants.items()}
         return lines(self.gate, self.fairness.places, books, by_tenant=known)
 
-    async def _called(self, scope: Scope, name: str, body: bytes, outlet: _Outlet) -> AlphaloomError | None:
-        """Pass a call on in its turn, and book what became of it; return why it was refused, if it was."""
+    async def _called(self, scope: Scope, receive: Receive, outlet: Outlet) -> None:
+        """Take a call in, pass it on in its turn, and book what became of it."""
+        name = self._name(scope)
         tenant = self._tenants.setdefault(name, _Tenant())
         outcome = "left"
-        refused: AlphaloomError | None = None
         try:
-            call = asked(body, reply_tokens=self.settings.reply_tokens, sequences=self.settings.sequences)
-            came = self.seconds()
-            async with self._turn(name, tenant.read.tokens(call.letters), call.most_tokens_out) as place:
-                tenant.account.placed += 1
-                tenant.account.waited += self.seconds() - came
-                outcome = await self._sent(scope, tenant, call, place, outlet)
-        except _Gone:
-            pass
-        except EndpointAway as error:
-            outcome, refused = "failed", error
-        except AlphaloomError as error:
-            outcome, refused = "refused", error
+            with self._door.open(name) as visit:
+                body = await visit.body(scope, receive, self.patience)
+                outcome = await outlet.during(partial(self._passed, scope, name, body, outlet), receive)
+        except EndpointAway:
+            outcome = "failed"
+            raise
+        except AlphaloomError:
+            outcome = "refused"
+            raise
         finally:
             tenant.account.calls[outcome] += 1
-        return refused
+
+    async def _passed(self, scope: Scope, name: str, body: bytes, outlet: Outlet) -> str:
+        """Pass a call on in its turn; return what became of it."""
+        tenant = self._tenants[name]
+        read = partial(asked, body, self._limits, scope["path"])
+        call = await anyio.to_thread.run_sync(read, limiter=tenant.reading) if len(body) > AT_ONCE else read()
+        came = self.seconds()
+        async with self._turn(name, tenant.read.tokens(call.letters), call.most_tokens_out) as place:
+            tenant.account.placed += 1
+            tenant.account.waited += self.seconds() - came
+            return await self._sent(scope, tenant, call, place, outlet)
 
     @asynccontextmanager
     async def _turn(self, name: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Place]:
@@ -216,7 +207,7 @@ class Gateway:
             yield place
             self._held += (self.seconds() - began - self._held) / 8
 
-    async def _sent(self, scope: Scope, tenant: _Tenant, call: Asked, place: Place, outlet: _Outlet) -> str:
+    async def _sent(self, scope: Scope, tenant: _Tenant, call: Asked, place: Place, outlet: Outlet) -> str:
         """Send a call and pass the reply on; return what became of it."""
         path = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
         try:
@@ -229,7 +220,7 @@ class Gateway:
             raise
 
 
-async def _relayed(answer: Answer, tenant: _Tenant, call: Asked, place: Place, outlet: _Outlet) -> str:
+async def _relayed(answer: Answer, tenant: _Tenant, call: Asked, place: Place, outlet: Outlet) -> str:
     """Pass a reply on as it comes, and charge what it takes, also if it ends before its time."""
     reply = Reply(b"event-stream" in answer.headers.get("content-type", "").encode())
     try:
@@ -257,40 +248,13 @@ def _charge(tenant: _Tenant, call: Asked, place: Place, reply: Reply, *, served:
         tenant.read.learn(call.letters, reply.tokens_in)
     tenant.account.tokens_in += tokens_in
     tokens_out = max(reply.out(tenant.written), reply.parts)
+    if reply.lost and reply.tokens_out is None:  # the most that it may have been
+        tokens_out = max(tokens_out, call.most_tokens_out)
     if tokens_out or reply.tokens_out is not None:
         place.took(tokens_out)
         tenant.account.tokens_out += tokens_out
     if reply.tokens_out is not None:
         tenant.written.learn(reply.written, reply.tokens_out)
-
-
-async def _body(receive: Receive) -> bytes:
-    """Return a call's body.
-
-    Raises
-    ------
-    BadCall
-        If it is larger than a call may be.
-    """
-    found = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _Gone
-        found += message.get("body", b"")
-        if len(found) > MOST_BYTES:
-            large = BadCall("the body is too large", field="body", allowed=f"{MOST_BYTES:,} bytes")
-            large.status = 413
-            raise large
-        if not message.get("more_body", False):
-            return bytes(found)
-
-
-async def _until_gone(receive: Receive, whole: anyio.CancelScope) -> None:
-    """End a call whose client hangs up."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    whole.cancel()
 
 
 def _ends() -> GatewayEnds:

@@ -39,6 +39,7 @@ def server(gateway: Gateway, grace_s: int, asked: Callable[[], bool] = lambda: F
         uvicorn.Config(
             application(gateway), log_level="critical", access_log=False, server_header=False, date_header=False,
             timeout_graceful_shutdown=grace_s, timeout_keep_alive=KEEP_ALIVE_S,
+            limit_concurrency=gateway.settings.connections,
         )
     )  # fmt: skip
 

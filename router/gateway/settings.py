@@ -7,7 +7,7 @@ import re
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ..errors import GatewayError
-from ..quota import FairnessSettings, TenantSettings
+from ..quota import MOST_TOKENS, FairnessSettings, TenantSettings
 from ..serving import Plan
 
 __all__ = ["GatewaySettings"]
@@ -25,6 +25,11 @@ class GatewaySettings(BaseModel):
     output_weight: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="what a token out counts")
     reply_tokens: int = Field(default=4096, ge=1, description="most tokens of a reply where a call does not say")
     sequences: int = Field(default=1, ge=1, description="replies that one call may ask for, which hold one place (n)")
+    call_tokens: int | None = Field(
+        default=None, ge=1, le=MOST_TOKENS, description="most that a call may say of it; the plan's max-model-len"
+    )
+    connections: int = Field(default=1000, ge=1, description="open at once; a call on one more is answered 503")
+    megabytes: int = Field(default=64, ge=1, description="of calls that one tenant has open at once")
     tenants: dict[str, TenantSettings] = Field(default={}, description="by name; any other has the default's")
     default: TenantSettings = TenantSettings()
 
@@ -45,7 +50,7 @@ class GatewaySettings(BaseModel):
         GatewayError
             If nobody says how many calls the endpoint answers at once.
         """
-        places = self.places or (int(plan.flags["max-num-seqs"]) if plan and "max-num-seqs" in plan.flags else None)
+        places = self.places or _flag(plan, "max-num-seqs")
         if places is None:
             raise GatewayError(
                 "it is not known how many calls the endpoint answers at once",
@@ -55,8 +60,14 @@ class GatewaySettings(BaseModel):
         weight = self.output_weight or self.input_weight * (_longer(plan) if plan else 2.0)
         return FairnessSettings(
             places=places, input_weight=self.input_weight, output_weight=weight, tenants=self.tenants,
-            default=self.default,
+            default=self.default, call_tokens=self.call_tokens or _flag(plan, "max-model-len") or MOST_TOKENS,
         )  # fmt: skip
+
+
+def _flag(plan: Plan | None, name: str) -> int | None:
+    """Return what a plan says of one flag, where it is a count and no word of the server's own."""
+    value = plan.flags.get(name) if plan else None
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def _longer(plan: Plan) -> float:

@@ -22,6 +22,7 @@ class Endpoint:
     address: str = ""
     calls: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    looks: list[str] = field(default_factory=list)
     under_way: int = 0
     left: int = 0
     most: int = 0
@@ -66,6 +67,7 @@ class Says(Quiet):
 
     def do_GET(self) -> None:
         bodies = {"/v1/models": b'{"data": [{"id": "tiny"}]}', "/health": b"", "/metrics": METRICS}
+        self.endpoint.looks.append(self.path)
         self.send(200, bodies[self.path])
 
     def do_POST(self) -> None:

@@ -20,6 +20,7 @@ def plan() -> Plan:
 def test_what_the_file_leaves_out_is_the_plans(plan: Plan) -> None:
     fairness = GatewaySettings().fairness(plan)
     assert fairness.places == plan.flags["max-num-seqs"]
+    assert fairness.call_tokens == plan.flags["max-model-len"]
     told = plan.predictions
     a_token_in = float(told["time_to_first_token_ms"]) / float(told["prompt_tokens"])
     assert fairness.output_weight == pytest.approx(float(told["per_token_full_ms"]) / a_token_in, rel=0.01)
@@ -29,6 +30,7 @@ def test_what_the_file_says_holds(plan: Plan) -> None:
     fairness = GatewaySettings(places=3, output_weight=5.0).fairness(plan)
     assert (fairness.places, fairness.output_weight) == (3, 5.0)
     assert GatewaySettings(places=3, input_weight=4.0).fairness().output_weight == 8.0
+    assert GatewaySettings(places=3, call_tokens=9).fairness().call_tokens == 9
 
 
 def test_nobody_guesses_how_many_places_there_are() -> None:

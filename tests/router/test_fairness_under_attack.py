@@ -1,0 +1,80 @@
+"""The gate beside a tenant that means harm: counts out of all proportion, calls that are abandoned or cannot be counted."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alphaloom.router import RouterError
+from alphaloom.router.fairness import Gate, bound
+from alphaloom.router.quota import MOST_TOKENS, FairnessSettings, TenantSettings
+from benchmarks.fairness import hurried
+
+from .test_fairness import L_IN, L_OUT, L_WRONG, Ask, Course, Watched, ask, asks, at, one
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    asked=st.lists(asks(), min_size=2, max_size=40),
+    huge=st.lists(st.tuples(st.integers(0, MOST_TOKENS), st.integers(2**29, MOST_TOKENS)), min_size=1, max_size=4),
+    share=st.sampled_from([1.0, 1e-9]),
+)
+def test_what_one_tenant_asked_and_left_is_not_felt_by_others(
+    asked: list[Ask], huge: list[tuple[int, int]], share: float
+) -> None:
+    """Calls abandoned before they say anything, then one that waits alone: everybody is lifted to it.
+
+    A small share stands for many such calls.
+    """
+    given = FairnessSettings(places=1, tenants={"a": TenantSettings(share=share)})
+
+    async def steps() -> float:
+        course = Course(Watched(given, asyncio.get_running_loop().time))
+        for tokens_in, most in huge:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1.0), course.gate.place("a", tokens_in, most):
+                    await asyncio.sleep(9.0)
+        holds = asyncio.create_task(ask(course.gate, "b"))
+        await asyncio.sleep(0)
+        await asyncio.gather(holds, ask(course.gate, "a", 1))
+        course.gate.apart = 0.0
+        others = [each for each in asked if each.tenant != "a"]
+        await asyncio.gather(*(one(course, number, each) for number, each in enumerate(others)))
+        return course.gate.apart
+
+    assert hurried(steps()) <= bound(FairnessSettings(places=1), L_IN, L_OUT, L_WRONG) + 1e-6
+
+
+class Uncounted(int):
+    """A number that something is wrong with."""
+
+    def __float__(self) -> float:
+        raise OverflowError("too large")
+
+
+def test_a_call_that_cannot_be_counted_fails_alone() -> None:
+    async def steps(gate: Gate) -> None:
+        first, wrong, last = (asyncio.create_task(ask(gate, name, many))
+                              for name, many in (("a", 1), ("b", Uncounted(1)), ("c", 1)))  # fmt: skip
+        found = await asyncio.wait_for(asyncio.gather(first, wrong, last, return_exceptions=True), 60)
+        assert [type(each) for each in found] == [float, OverflowError, float]
+        assert (gate.free, gate.waiting("b")) == (1, 0)
+
+    at(steps, places=1)
+
+
+@pytest.mark.parametrize("many", [MOST_TOKENS + 1, 10**400])
+def test_no_call_has_tokens_without_end(many: int) -> None:
+    async def steps(gate: Gate) -> None:
+        for size in ((many, 1), (1, many)):
+            with pytest.raises(RouterError, match="no call has so many tokens"):
+                async with gate.place("a", *size):
+                    """It is not let in."""
+        async with gate.place("a", 1, 1) as place:
+            with pytest.raises(RouterError, match="no call has so many tokens"):
+                place.took(many)
+
+    at(steps, places=1)
