@@ -13,6 +13,8 @@ import traceback
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
+from .key_shapes import ADDRESSED, KEYS, NAMED
+
 __all__ = ["GUARDED", "KEY", "POSITION", "Redactor", "guard", "redacted"]
 
 KEY, POSITION = "***", "[position]"
@@ -20,23 +22,6 @@ GUARDED = ("alphaloom.router", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "op
 """Loggers through which this room, and what it sends by, could repeat a text; those below them are guarded too."""
 SHORT = 4
 """Characters below which a key is taken away only where it stands alone: as a part of words it would take them apart."""
-
-_KEYS = re.compile(
-    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]{0,8000}-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
-    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
-    r"|\bsk-[A-Za-z0-9_-]{16,}"
-    r"|\bAIza[0-9A-Za-z_-]{30,}"
-    r"|\bhf_[A-Za-z0-9]{20,}"
-    r"|\bgh[pousr]_[A-Za-z0-9]{30,}"
-    r"|\bgithub_pat_[A-Za-z0-9_]{30,}"
-    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"
-)
-_NAMED = re.compile(
-    r"(?i)(\b(?:bearer|basic)\s+|(?:\b|_)(?:api[-_ ]?key|x-api-key|password|passwd|secret|token)[\"'\\]{0,4}\s?[:=]\s?[\"'\\]{0,4})"
-    r"[A-Za-z0-9._~+/=-]{6,}"
-)
-_ADDRESSED = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://)[^\s/:@]{0,100}:[^\s/@]{1,100}@(?=[A-Za-z0-9\[])")
 
 _NAME = r"(?:[A-Z]{1,6}|\d{4,6}(?=\.[A-Z]))(?:[./-][A-Z]{1,3})?(?: [A-Z]{2} Equity)?"
 _AMOUNT = r"[-+\u2212]?[$€£]?\d(?:[\d,._'\u00a0]{0,30}\d)?"
@@ -110,9 +95,9 @@ class Redactor:
         """Return the text without keys."""
         if self._known is not None:
             text = self._known.sub(KEY, text)
-        text = _KEYS.sub(KEY, text)
-        text = _NAMED.sub(lambda found: found[1] + KEY, text)
-        return _ADDRESSED.sub(lambda found: f"{found[1]}{KEY}@", text)
+        text = KEYS.sub(KEY, text)
+        text = NAMED.sub(lambda found: found[1] + KEY, text)
+        return ADDRESSED.sub(lambda found: f"{found[1]}{KEY}@", text)
 
 
 def without_positions(text: str) -> str:

@@ -11,12 +11,7 @@ it", has the figures on writers left out of the training prompts), so the scores
 from __future__ import annotations
 
 import hashlib
-import io
-import os
-import tempfile
-import zipfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +20,7 @@ from numpy.typing import NDArray
 from .encoder import Encoder, Rows
 from .examples import Example, read_examples
 from .features import Features
+from .keeping import digest, keep, kept
 from .model import Table
 from .reading import INTENTS
 
@@ -57,7 +53,8 @@ class Embedded:
     Attributes
     ----------
     name : str
-        What the record calls it: changes with the model, the tokenizer, the training prompts and what stands beside it.
+        What the record calls it: changes with the model, the tokenizer, the training prompts, every weight of the head and
+        what stands beside it.
 
     Raises
     ------
@@ -77,16 +74,10 @@ class Embedded:
         self._last: tuple[str, Features] | None = None
         learned = read_examples() if examples is None else examples
         bodies = [repr((HEAD, PENALTY)), *(repr((each.prompt, each.intent, each.hard)) for each in learned)]
-        digest = self._encoder.digest(body.encode() for body in bodies)
-        told = hashlib.sha256(f"{digest}/{self._beside.digest}/{WEIGHT}".encode()).hexdigest()
-        self.name = f"embedding-{told[:12]}"
-        folder = cache or _cache()
-        shape = (self._encoder.dimension + 1, len(INTENTS) + 1)
-        head = _kept(folder / f"{digest}.npz", shape)
-        if head is None:
-            head = self._fitted(learned)
-            _keep(folder / f"{digest}.npz", head)
-        self._head = head
+        made_of = self._encoder.digest(body.encode() for body in bodies)
+        self._head = self._kept_or_fitted((cache or _cache()) / f"{made_of}.npz", learned)
+        said = f"{made_of}/{digest({'head': self._head})}/{self._beside.digest}/{WEIGHT}"
+        self.name = f"embedding-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
 
     def scores(self, prompt: str) -> NDArray[np.float64]:
         """Return the scores of a prompt, see `model.Vectors`."""
@@ -115,6 +106,14 @@ class Embedded:
         """Return a row of length one for each prompt; all zero where there is nothing to read."""
         return self._encoder.embed(prompts)
 
+    def _kept_or_fitted(self, path: Path, examples: Sequence[Example]) -> NDArray[np.float64]:
+        """Return the head that was kept in a file, or one that is made and kept there."""
+        head = (kept(path) or {}).get("head")
+        if head is None or head.shape != (self.width + 1, len(INTENTS) + 1) or not np.isfinite(head).all():
+            head = self._fitted(examples)
+            keep(path, {"head": head})
+        return head
+
     def _fitted(self, examples: Sequence[Example]) -> NDArray[np.float64]:
         """Return weights and, in the last row, the bias, ``[dimension + 1, intents + 1]``."""
         import scipy.sparse as sp
@@ -134,21 +133,3 @@ def _cache() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("alphaloom") / "embedding"
-
-
-def _kept(path: Path, shape: tuple[int, int]) -> NDArray[np.float64] | None:
-    """Return a head that was kept; None where there is none, or what is there is none."""
-    with suppress(OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
-            head = np.asarray(held["head"], dtype=np.float64)
-        return head if head.shape == shape and np.isfinite(head).all() else None
-    return None
-
-
-def _keep(path: Path, head: NDArray[np.float64]) -> None:
-    """Keep a head whole or not at all; where nothing can be written it is made again the next time."""
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-            np.savez(part, head=head)
-        os.replace(part.name, path)

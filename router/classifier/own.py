@@ -8,12 +8,7 @@ one of the user's own is set on those readings: so high that of our training pro
 from __future__ import annotations
 
 import hashlib
-import io
-import os
-import tempfile
-import zipfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -23,6 +18,7 @@ from numpy.typing import NDArray
 
 from .examples import Example, read_examples
 from .features import Features
+from .keeping import Arrays, digest, keep, kept
 from .model import Classifier, Vectors
 from .reading import INTENTS, Reading
 
@@ -79,6 +75,20 @@ class Taught:
         recalled = [float(np.mean(mine > limit)) for mine, limit in zip(held, limits, strict=True)]
         return cls(names, weights.astype(np.float32), limits, np.array(slopes), np.array(recalled))
 
+    @classmethod
+    def read(cls, arrays: Arrays, names: tuple[str, ...], width: int) -> Self | None:
+        """Return what was kept; None where it is of another shape, or holds what is no number."""
+        own = (len(names),)
+        shapes = {"weights": (width + 1, len(INTENTS) + len(names)), "limits": own, "slopes": own, "recalled": own}
+        if {name: each.shape for name, each in arrays.items()} != shapes:
+            return None
+        sound = all(np.isfinite(each).all() for each in arrays.values())
+        return cls(names, **arrays) if sound else None
+
+    def arrays(self) -> Arrays:
+        """Return all numbers by name."""
+        return {name: getattr(self, name) for name in ("weights", "limits", "slopes", "recalled")}
+
     def odds(self, found: Features) -> dict[str, float]:
         """Return how much likelier each is than the likeliest of ours: above 1 where it lies ahead by more than its limit."""
         scores = found.weights @ self.weights[found.rows] + self.weights[-1]
@@ -112,14 +122,11 @@ class OwnClassifier(Classifier):
             FORM, PENALTY, TAKEN, base.name, sorted((name, sorted(texts)) for name, texts in own.items()),
             [(each.prompt, each.intent) for each in known],
         ])  # fmt: skip
-        digest = hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
-        super().__init__(base.vectors, f"{base.name}+own-{digest[:12]}")
-        path = (cache or _cache()) / f"{digest}.npz"
-        taught = _kept(path, tuple(sorted(own)), base.vectors.width)
-        if taught is None:
-            taught = Taught.of(own, base.vectors, known)
-            _keep(path, taught)
-        self.taught = taught
+        made_of = hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
+        path = (cache or _cache()) / f"{made_of}.npz"
+        self.taught = _taught(path, own, base.vectors, known)
+        told = hashlib.sha256(f"{made_of}/{digest(self.taught.arrays())}".encode()).hexdigest()
+        super().__init__(base.vectors, f"{base.name}+own-{told[:12]}")
 
     def read(self, prompt: str) -> Reading:
         """Return what a prompt says of itself, intents of the user's own among the others."""
@@ -188,20 +195,11 @@ def _cache() -> Path:
     return user_cache_path("alphaloom") / "own_intents"
 
 
-def _kept(path: Path, names: tuple[str, ...], width: int) -> Taught | None:
-    """Return what was kept; None where there is nothing, or what is there is damaged."""
-    with suppress(OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
-            taught = Taught(names, held["weights"], held["limits"], held["slopes"], held["recalled"])
-        fits = taught.weights.shape == (width + 1, len(INTENTS) + len(names)) and taught.limits.shape == (len(names),)
-        return taught if fits and np.isfinite(taught.weights).all() else None
-    return None
-
-
-def _keep(path: Path, taught: Taught) -> None:
-    """Keep it whole or not at all; where nothing can be written it is made again the next time."""
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-            np.savez(part, weights=taught.weights, limits=taught.limits, slopes=taught.slopes, recalled=taught.recalled)
-        os.replace(part.name, path)
+def _taught(path: Path, own: Mapping[str, Sequence[str]], vectors: Vectors, ours: Sequence[Example]) -> Taught:
+    """Return what was kept in a file, or what is made and kept there."""
+    arrays = kept(path)
+    taught = None if arrays is None else Taught.read(arrays, tuple(sorted(own)), vectors.width)
+    if taught is None:
+        taught = Taught.of(own, vectors, ours)
+        keep(path, taught.arrays())
+    return taught

@@ -110,11 +110,12 @@ def _read(path: Path, screen: Screen) -> tuple[str | None, str]:
     if path.suffix.lower() not in KINDS:
         return None, f"is no {' or '.join(KINDS)}"
     try:
-        raw = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            raw = file.read(LONGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
         return None, f"cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
     if len(raw) > LONGEST:
-        return None, f"has {len(raw):,} characters, more than {LONGEST:,}"
+        return None, f"has more than {LONGEST:,} characters"
     text, why = screen(raw)
     if not text.strip():
         return None, "says nothing"

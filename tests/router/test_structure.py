@@ -18,7 +18,7 @@ from alphaloom.router.structure import Shape, bounded, held_to, longest, one_of,
 FIELDS, GROUPS = ("close", "volume", "returns"), ("sector",)
 FORMULAS = decoding_grammar(FIELDS, GROUPS, depth=4)
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{\d+,\d+\}|[()|?]|\w+')
-LETTERS = 'aé😀 {}[]:,"'
+LETTERS = {"narrow": "a {}[]:,", "wide": ("é", "漢", "😀", '\\"', "\\n")}
 
 
 class Kinds(BaseModel):
@@ -28,7 +28,10 @@ class Kinds(BaseModel):
     side: Literal["buy", 'se"ll', 3]
     day: int = Field(ge=1, le=9)
     size: int
+    lots: int = Field(ge=5)
+    delay: int = Field(ge=0, le=5_000)
     share: float
+    odds: float = Field(gt=0, lt=1)
     sure: bool | None
     tags: list[str] = Field(min_length=2, max_length=4)
 
@@ -42,9 +45,8 @@ class Drawer:
         self.random = random.Random(seed)
 
     def draw(self, rule: str = "root") -> str:
-        if rule == "character":
-            letter = self.random.choice(LETTERS)
-            return '\\"' if letter == '"' else letter
+        if rule in LETTERS:
+            return self.random.choice(LETTERS[rule])
         return self._alternatives(iter([*self.rules[rule], ")"]))
 
     def _alternatives(self, tokens: Iterator[str]) -> str:
@@ -81,7 +83,9 @@ class Drawer:
             return self._alternatives(iter(item[1:]))
         if item[0].startswith('"'):
             return re.sub(r"\\(.)", r"\1", item[0][1:-1])
-        return "7" if item[0][0] == "[" else self.draw(item[0])
+        if item[0][0] == "[":
+            return str(self.random.randint(int(item[0][1]), int(item[0][3])))
+        return self.draw(item[0])
 
 
 SHAPES = {
@@ -100,7 +104,8 @@ def test_each_sentence_fits_and_leaves_room(name: str, tokens: int) -> None:
     for seed in range(60):
         text = Drawer(grammar, seed).draw()
         reply = shape.schema.model_validate_json(text)
-        assert len(text) <= 2 * 3 * tokens  # as many escapes as characters, at the worst
+        own = [each.text for each in getattr(reply, "candidates", [])]  # may be longer than is reckoned
+        assert len(text.encode()) - sum(map(len, own)) <= 3 * tokens
         for each in getattr(reply, "candidates", []):
             assert parse(each.text, fields=FIELDS, groups=GROUPS)
         for each in getattr(reply, "hypotheses", []):
@@ -131,3 +136,63 @@ def test_what_need_not_end_gets_no_grammar(schema: type[BaseModel], said: str) -
     assert held_to(schema, 100) == ""
     with pytest.raises(RouterError, match=said):
         reply_grammar(Shape(schema), 100)
+
+
+class Told(BaseModel):
+    text: str = Field(min_length=3)
+    short: str = Field(max_length=20)
+
+
+WORDS = {
+    "in Latin letters": "Momentum, measured over a year, fades. ",
+    "with what they lack": "It 'fades' — as “Müller” says — by Σ ≥ 2, or \\\"more\\\".\\n",
+    "in Chinese": "动量效应会逐渐减弱",
+    "in pictures": "📈",
+}
+
+
+def matching(grammar: str, rule: str = "root") -> str:
+    """Return a grammar without rules in itself as a pattern of Python's."""
+    rules = dict(line.split(" ::= ", 1) for line in grammar.splitlines())
+    token = re.compile(TOKEN.pattern + "| ")
+    literal = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+    def one(found: re.Match[str]) -> str:
+        if quoted := literal.fullmatch(found[0]):
+            return "(?:" + re.escape(re.sub(r"\\(.)", r"\1", quoted[1])) + ")"
+        return f"(?:{token.sub(one, rules[found[0]])})" if found[0] in rules else found[0].strip()
+
+    return token.sub(one, rules[rule])
+
+
+@pytest.mark.parametrize("tokens", [150, 300, 4_000])
+@pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+def test_a_reply_ends_in_bytes_whatever_its_letters(words: str, tokens: int) -> None:
+    form = re.compile(matching(reply_grammar(Shape(Told), tokens)))
+    counts = sorted({int(1.3**power) for power in range(36)})
+    texts = [f'{{"text": "{words * count}...", "short": "x"}}' for count in counts if count * len(words) < 4 * tokens]
+    lengths = [len(text.encode()) for text in texts if form.fullmatch(text)]
+    assert lengths[-1] <= 3 * tokens < len(texts[-1].encode())
+    assert lengths[-1] >= min(8_000, 3 * tokens) / 5, "there is room to say something"
+
+
+class Mine(BaseModel):
+    size: int
+
+
+class Yours(BaseModel):
+    model_config = ConfigDict(title="Mine")  # as if a class of this name held one of another module
+
+    mine: Mine
+
+
+def test_records_of_one_name_keep_their_own_rules() -> None:
+    assert Yours.model_json_schema()["title"] == "Mine"
+    form = matching(reply_grammar(Shape(Yours), 400))
+    assert re.fullmatch(form, '{"mine": {"size": 12}}')
+
+
+def test_a_rule_of_a_text_that_is_written_twice_is_refused() -> None:
+    twice = 'root ::= letter\nletter ::= "a"\nletter ::= "b"\n'
+    with pytest.raises(RouterError, match="letter is written twice"):
+        reply_grammar(Shape(Told, texts={"Told.text": twice}), 400)

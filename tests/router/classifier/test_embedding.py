@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from alphaloom.router import RouterConfig
-from alphaloom.router.classifier import INTENTS, embedding
+from alphaloom.router.classifier import INTENTS, embedding, keeping
 from alphaloom.router.classifier.embedding import Embedded
 from alphaloom.router.classifier.examples import Example, read_examples
 from alphaloom.router.classifier.model import Classifier, Table
@@ -152,6 +152,11 @@ def test_a_head_is_kept_and_another_model_or_prompt_makes_another(tiny: Path, tm
     assert np.array_equal(again.scores("mend this"), first.scores("mend this"))
     kept.write_bytes(b"damaged")
     assert np.array_equal(Embedded(tiny, tmp_path, FEW[::5]).scores("mend this"), first.scores("mend this"))
+    keeping.keep(kept, {"head": first._head + 1.0})
+    assert Embedded(tiny, tmp_path, FEW[::5]).name != first.name, "with every weight"
+    with np.load(kept) as held:
+        np.savez(kept, head=first._head - 1.0, digest=held["digest"])
+    assert Embedded(tiny, tmp_path, FEW[::5]).name == first.name, "made again"
     assert Embedded(tiny, tmp_path, FEW[::6]).name != first.name
     other = shutil.copytree(tiny, tmp_path / "other")
     (other / "model.onnx_data").write_bytes(b"weights beside the graph")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from alphaloom.ledger import read_settings
 from alphaloom.router import RouterConfig
-from alphaloom.router.classifier import INTENTS, own
+from alphaloom.router.classifier import INTENTS, keeping, own
 from alphaloom.router.classifier.examples import read_examples
 from alphaloom.router.classifier.model import Classifier
 from alphaloom.router.classifier.own import OwnClassifier, one_of_each
@@ -139,6 +139,24 @@ def test_the_same_examples_give_the_same_and_others_another_name(small: OwnClass
     assert kept.read_bytes() == before
     fewer = OWN | {"client_letter": OWN["client_letter"][1:]}
     assert OwnClassifier(BASE, fewer, tmp_path, FEW).name != small.name
+
+
+def test_what_was_kept_and_is_changed_is_made_again_or_has_another_name(small: OwnClassifier, tmp_path: Path) -> None:
+    OwnClassifier(BASE, OWN, tmp_path, FEW)
+    (kept,) = tmp_path.iterdir()
+    with np.load(kept) as held:
+        arrays = {name: held[name] for name in held.files}
+    np.savez(kept, **arrays | {"limits": arrays["limits"] - 50.0})
+    again = OwnClassifier(BASE, OWN, tmp_path, FEW)
+    assert again.name == small.name
+    assert again.taught.limits == pytest.approx(small.taught.limits)
+    keeping.keep(kept, {**small.taught.arrays(), "limits": small.taught.limits - 50.0})
+    other = OwnClassifier(BASE, OWN, tmp_path, FEW)
+    assert other.taught.limits == pytest.approx(small.taught.limits - 50.0), "whoever keeps it right is believed"
+    assert other.name != small.name
+    renamed = OWN | {"letter_to_clients": OWN["client_letter"]}
+    del renamed["client_letter"]
+    assert OwnClassifier(BASE, renamed, tmp_path, FEW).name != small.name
 
 
 def test_a_file_is_read_once_so_that_a_record_of_the_settings_needs_none(tmp_path: Path) -> None:

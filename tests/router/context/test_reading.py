@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 
 from alphaloom.market.news import screened
 from alphaloom.router import Confidential
-from alphaloom.router.context import ContextSettings, DocumentSettings, Given, opened, read_documents, strictest
+from alphaloom.router.context import (
+    ContextSettings,
+    DocumentSettings,
+    Given,
+    opened,
+    read_documents,
+    reading,
+    strictest,
+)
 from alphaloom.router.context.reading import _joined
 from alphaloom.router.errors import ContextError, DocumentUnusable
 
@@ -55,6 +64,20 @@ def test_every_mistake_is_told_at_once_and_no_secret_is_repeated(tmp_path: Path)
     for part in ("a.md says nothing", "b.txt holds", "c.pdf is no", "d.txt cannot be read", "gone.md is not there"):
         assert part in said
     assert "a1a1" not in said
+
+
+def test_of_a_file_that_is_too_long_no_more_is_read_than_tells_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LONGEST", 1_000)
+    with (tmp_path / "a.txt").open("wb") as file:
+        file.truncate(1 << 25)
+    tracemalloc.start()
+    with pytest.raises(DocumentUnusable, match="more than 1,000 characters"):
+        read(tmp_path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 22
 
 
 def test_what_speaks_to_machines_is_held_back_until_a_person_releases_it(tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+"""What was fitted on this machine, kept in a file: whole, with the digest of its numbers, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Arrays", "digest", "keep", "kept"]
+
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+_DIGEST = "digest"
+
+
+def digest(arrays: Arrays) -> str:
+    """Return the hash of all numbers, with their names, types and shapes."""
+    told = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        told.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        told.update(np.ascontiguousarray(array).tobytes())
+    return told.hexdigest()
+
+
+def kept(path: Path) -> Arrays | None:
+    """Return what was kept; None where there is nothing, or its numbers are not those that were kept."""
+    unusable = suppress(OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)
+    with unusable, np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
+        arrays = {name: held[name] for name in held.files if name != _DIGEST}
+        return arrays if str(held[_DIGEST]) == digest(arrays) else None
+    return None
+
+
+def keep(path: Path, arrays: Arrays) -> None:
+    """Keep arrays whole or not at all; where nothing can be written they are made again the next time."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        told: dict[str, Any] = {**arrays, _DIGEST: np.array(digest(arrays))}
+        handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, **told)
+            os.replace(part, path)
+        finally:
+            Path(part).unlink(missing_ok=True)  # what is left where the disk was full
