@@ -199,6 +199,12 @@ class Gate:
             )
         if own.over == "wait":
             return
+        self._refuse_beyond(call)
+        call.take = call.tenant.meter.take(call.worst, self._clock())
+
+    def _refuse_beyond(self, call: Call) -> None:
+        """Refuse a call that a quota holds back now, with the time after which it would not."""
+        own, name = call.tenant.own, call.tenant.name
         seconds = call.tenant.meter.seconds(call.worst, self._clock())
         if math.isinf(seconds):
             raise QuotaReached(
@@ -212,16 +218,16 @@ class Gate:
                 f"{name} has taken its tokens of this minute; this call may take {call.worst:,}",
                 field=f"tenants.{name}.tokens_per_minute",
                 allowed=own.tokens_per_minute,
-                hint=f"Ask again in {math.ceil(seconds)} s, or raise the quota, or let calls wait (over: wait).",
+                hint=f"Ask again in {math.ceil(seconds)} s, or raise the quota, or let calls wait (over: wait, and a queue).",
             )
             reached.seconds = seconds
             raise reached
-        call.take = call.tenant.meter.take(call.worst, self._clock())
 
     def _refuse_crowd(self, call: Call) -> None:
         """Refuse a call that found no place and no room to wait in."""
         tenant = call.tenant
         if not call.granted.done() and len(tenant.waiting) > tenant.own.queue:
+            self._refuse_beyond(call)
             raise QueueFull(
                 f"{tenant.own.queue} calls of {tenant.name} wait already",
                 field=f"tenants.{tenant.name}.queue",

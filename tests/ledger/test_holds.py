@@ -81,7 +81,9 @@ def test_a_call_is_under_way_once_and_never_after_it_was_answered(ledger: Ledger
     assert ledger.holds.hold(wish(CALL.key, run="two"), [], 100.0) == "answered"
 
 
-def test_who_lives_holds_and_the_worst_of_who_is_killed_stays_counted(ledger: Ledger, other: "subprocess.Popen[str]") -> None:
+def test_who_lives_holds_and_the_worst_of_who_is_killed_stays_counted(
+    ledger: Ledger, other: "subprocess.Popen[str]"
+) -> None:
     assert isinstance(ledger.holds.hold(wish(), DAY, 100.0), Reached)
     assert ledger.holds.lapse("one") == 0
     other.kill()

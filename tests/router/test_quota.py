@@ -1,3 +1,4 @@
+import asyncio
 import math
 
 import pytest
@@ -5,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from alphaloom.router.errors import QuotaReached
+from alphaloom.router.fairness import Gate
 from alphaloom.router.quota import FairnessSettings, Meter, TenantSettings
 
 asked = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 50), st.floats(0, 40)), max_size=30)
@@ -57,3 +60,20 @@ def test_a_tenant_without_a_setting_has_the_default() -> None:
 def test_settings_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         FairnessSettings.model_validate(wrong)
+
+
+def test_who_may_not_wait_is_told_which_quota_holds_the_call_back_and_how_long() -> None:
+    async def course() -> list[QuotaReached]:
+        found = []
+        for own in (TenantSettings(tokens_per_minute=10, queue=0), TenantSettings(calls=1, queue=0)):
+            gate = Gate(FairnessSettings(places=5, default=own), clock=lambda: 0.0)
+            async with gate.place("desk", 4, 4):
+                with pytest.raises(QuotaReached) as caught:
+                    async with gate.place("desk", 4, 4):
+                        pass
+            found.append(caught.value)
+        return found
+
+    minute, calls = asyncio.run(course())
+    assert (minute.field, minute.seconds) == ("tenants.desk.tokens_per_minute", 60.0)
+    assert calls.field == "tenants.desk.calls"
