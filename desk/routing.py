@@ -12,6 +12,7 @@ import typer
 
 from .console import answers, notices, print_object
 from .options import AsJson
+from .router_file import ROUTER_FILE, named_models
 
 if TYPE_CHECKING:
     from ..router.deciding import Decider
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["route"]
 
-ROUTER_FILE = Path("router.yaml")
 MOST_CHARACTERS = 1_000_000
 SURE = 0.8
 """Share of its own examples from which on nothing is said of an intent of the user's."""
@@ -27,7 +27,9 @@ SURE = 0.8
 RouterFile = Annotated[
     Path | None,
     typer.Option(
-        "--router", metavar="FILE", help="Models and policies; router.yaml where it is there, else what is found here."
+        "--router",
+        metavar="FILE",
+        help="Models and policies: a router.yaml or a campaign file; router.yaml where it is there, else what is found here.",
     ),
 ]
 
@@ -105,7 +107,6 @@ def _decider(path: Path | None) -> Decider:
 
     from pydantic import Field
 
-    from ..ledger import read_settings
     from ..router.config import ModelSettings, RouterConfig
     from ..router.deciding import Decider
     from ..router.found import found_models
@@ -118,7 +119,10 @@ def _decider(path: Path | None) -> Decider:
 
     place = path or (ROUTER_FILE if ROUTER_FILE.is_file() else None)
     if place is not None:
-        return Decider(read_settings(place, RouterConfig).beside(place.parent))
+        named = named_models(place)
+        if named.of_campaign:
+            notices().print(f"{place} is a campaign file: its section models decides.", soft_wrap=True)
+        return Decider(named.config)
     return Decider(Found(models=found_models(os.environ)))
 
 

@@ -137,3 +137,15 @@ def test_an_intent_of_ones_own_is_told_and_how_well_its_examples_tell_it(
     Path("router.yaml").write_text(f"{ROUTER}routing: {{own_intents: {{surface: {{examples: {unlike}}}}}}}\n")
     assert outcome(["route", "plot it"]) == 0
     assert "of its examples are recognised when each is left out" in capsys.readouterr().err
+
+
+def test_the_models_of_a_campaign_file_are_taken_and_a_file_that_is_none_is_told(
+    told: Callable[..., Any], capsys: Capture
+) -> None:
+    Path("campaign.yaml").write_text("name: a\nmodels:\n  models: {mine: {model: offline/x, place: local}}\n")
+    (one,) = told("Which field holds the traded volume?", "--router", "campaign.yaml")
+    assert one["model"] == "mine"
+    assert outcome(["route", "Which field?", "--router", "campaign.yaml"]) == 0
+    assert "campaign.yaml is a campaign file" in capsys.readouterr().err
+    assert outcome(["route", "Which field?", "--router", "none.yaml"]) == 2
+    assert "models: {NAME: {model: PROVIDER/MODEL}}" in capsys.readouterr().err
