@@ -15,6 +15,7 @@ from .options import AsJson
 from .router_file import ROUTER_FILE, named_models
 
 if TYPE_CHECKING:
+    from ..router.config import RouterConfig
     from ..router.deciding import Decider
     from ..router.decision import Decision
 
@@ -76,7 +77,7 @@ def route(
     if as_json:
         print_object(decision.record())
     else:
-        _print(decision)
+        _print(decision, decider.config)
         _tell_of_own(decider)
 
 
@@ -168,20 +169,35 @@ def _line(line: str, number: int, role: str | None) -> _Line:
     return _Line(prompt, own or role)
 
 
-def _print(decision: Decision) -> None:
+def _print(decision: Decision, config: RouterConfig) -> None:
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 2))
     shares = ", ".join(f"{name} {share:.0%}" for name, share in decision.signals["intents"].items())
     grid.add_row("intent", f"{decision.intent} ({shares})")
-    grid.add_row("difficulty", f"{decision.difficulty} ({decision.signals['hard']:.0%} that a small model fails)")
+    fails = f"{decision.signals['hard']:.0%} that a small model fails; {config.routing.most_hard:.0%} is the limit"
+    grid.add_row("difficulty", f"{decision.difficulty} ({fails})")
     grid.add_row("tier", decision.tier)
-    grid.add_row("model", decision.model or "none is set up")
+    grid.add_row("model", f"{decision.model}{_keyless(config, decision.model)}" if decision.model else "none is set up")
     grid.add_row("cost", _dollars(decision.cost_usd))
     grid.add_row("because", decision.reason)
     for each in decision.alternatives:
-        grid.add_row("or", f"{each.model} ({each.tier}, {_dollars(each.cost_usd)}): {each.reason}")
+        told = f"{each.model} ({each.tier}, {_dollars(each.cost_usd)}): {each.reason}"
+        grid.add_row("or", told + _keyless(config, each.model))
     answers().print(grid)
+
+
+def _keyless(config: RouterConfig, name: str) -> str:
+    """Say that a model cannot answer for want of its key, as far as the environment tells: nothing is asked."""
+    import os
+
+    from ..router.found import KEYS
+
+    model = config.models[name]
+    provider = model.model.partition("/")[0]
+    usual = next((key for key, (large, _) in KEYS.items() if large.partition("/")[0] == provider), None)
+    key = model.api_key_env or (None if model.api_base or model.api_key_keyring else usual)
+    return f" (its key {key} is not set)" if key and not os.environ.get(key, "").strip() else ""
 
 
 def _dollars(cost: float | None) -> str:

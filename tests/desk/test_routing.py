@@ -149,3 +149,16 @@ def test_the_models_of_a_campaign_file_are_taken_and_a_file_that_is_none_is_told
     assert "campaign.yaml is a campaign file" in capsys.readouterr().err
     assert outcome(["route", "Which field?", "--router", "none.yaml"]) == 2
     assert "models: {NAME: {model: PROVIDER/MODEL}}" in capsys.readouterr().err
+
+
+def test_a_key_that_is_not_set_and_the_limit_are_told(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("router.yaml").write_text("models: {large: {model: anthropic/claude-opus-5-5, tier: frontier}}\n")
+    words = ["route", "Find a causal mechanism for the momentum crash that nobody has written about."]
+    said = []
+    for key in ("", "sk-dummy"):
+        monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+        assert outcome(words) == 0
+        said.append(capsys.readouterr().out)
+    assert "large (its key ANTHROPIC_API_KEY is not set)" in said[0]
+    assert "is not set" not in said[1]
+    assert "that a small model fails; 15% is the limit)" in said[1]
