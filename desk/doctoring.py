@@ -13,7 +13,7 @@ from . import machine
 from .console import answers, print_object
 from .finding import WORKSPACE
 from .options import AsJson, Workspace
-from .router_file import ROUTER_FILE, named_models
+from .router_file import ROUTER_FILE, named_models, unheard_of
 
 if TYPE_CHECKING:
     from ..router.config import RouterConfig
@@ -175,7 +175,8 @@ def _models(file: Path | None) -> list[Finding]:
         named = named_models(file)
         if named.of_campaign:
             return [_model(health) for health in _probe(named.config)]
-        return [_routed(file, health) for health in _probe(named.config)]
+        doubts = [Finding(_group(file), "words", "limited", told) for told in unheard_of(named.config)]
+        return [*(_routed(file, health) for health in _probe(named.config)), *doubts]
     except ImportError as error:
         return [Finding("models", "router", "missing", f"cannot be loaded: {error}", "install what is missing above")]
 

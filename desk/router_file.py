@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,7 @@ from ..ledger import SettingsError, read_settings
 if TYPE_CHECKING:
     from ..router.config import RouterConfig
 
-__all__ = ["ROUTER_FILE", "Named", "named_models"]
+__all__ = ["ROUTER_FILE", "Named", "named_models", "unheard_of"]
 
 ROUTER_FILE = Path("router.yaml")
 HINT = (
@@ -55,3 +56,24 @@ def _is_campaign(held: Any) -> bool:
     from ..router.config import RouterConfig
 
     return bool(held.keys() & (Settings.model_fields.keys() - RouterConfig.model_fields.keys()))
+
+
+def unheard_of(config: RouterConfig, roles: Collection[str | None] = ()) -> Iterator[str]:
+    """Yield a sentence for each word that nobody has heard of: programs may use words of their own, a person may have mistyped."""
+    from ..router.classifier import INTENTS
+    from ..router.intents import CALLS, ROLES
+
+    intents = [*config.routing.own_intents, *INTENTS]
+    for name in config.routing.intents:
+        if name not in {*intents, *CALLS}:
+            told = _unheard(f"routing.intents: no such intent is known: {name}", name, intents)
+            yield f"{told}. It counts only where a program declares it."
+    known = list(dict.fromkeys((*config.routing.roles, *config.roles, *ROLES)))
+    for role in sorted({each for each in roles if each}):
+        if role not in {*known, *intents}:
+            yield f"{_unheard(f'no such role is known: {role}', role, known)}. The text alone decides."
+
+
+def _unheard(told: str, name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    return f"{told}{f' (did you mean {near[0]}?)' if near else ''}; known: {', '.join(known)}"

@@ -12,7 +12,7 @@ import typer
 
 from .console import answers, notices, print_object
 from .options import AsJson
-from .router_file import ROUTER_FILE, named_models
+from .router_file import ROUTER_FILE, named_models, unheard_of
 
 if TYPE_CHECKING:
     from ..router.config import RouterConfig
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["route"]
 
 MOST_CHARACTERS = 1_000_000
+TOO_LONG = f"has more than {MOST_CHARACTERS:,} characters"
+LINE = '{"prompt": "...", "role": "factor"}; role may be left away'
 SURE = 0.8
 """Share of its own examples from which on nothing is said of an intent of the user's."""
 
@@ -49,7 +51,11 @@ def route(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--file", metavar="JSONL", help="Many: lines of {prompt, role?}; an answer a line, in order."),
+        typer.Option(
+            "--file",
+            metavar="JSONL",
+            help="Many: lines of {prompt, role?}; an answer a line, in order, always as JSON.",
+        ),
     ] = None,
     router: RouterFile = None,
     confidential: Annotated[
@@ -63,17 +69,21 @@ def route(
     more than the text: give --role where a program knows it. A prompt that may be hard goes to the frontier tier.
     """
     if (prompt is None) == (file is None):
-        raise typer.BadParameter("give one prompt, or --file with many", param_hint="PROMPT")
+        raise typer.BadParameter("give one prompt, - to read standard input, or --file with many", param_hint="PROMPT")
     decider = _decider(router)
     if not decider.config.models:
         notices().print(
             "No model is set up here: no router.yaml, no key, no server on this machine; the tier is told all the same."
         )
+    lines = [_Line(_text(str(prompt)), role)] if file is None else list(_lines(file, role))
+    for doubt in unheard_of(decider.config, {line.role for line in lines}):
+        notices().print(doubt, soft_wrap=True, markup=False)
     if file is not None:
-        for line in _lines(file, role):
+        for line in lines:
             print_object(_decided(decider, line, confidential).record())
         return
-    decision = _decided(decider, _Line(_text(str(prompt)), role), confidential)
+    (line,) = lines
+    decision = _decided(decider, line, confidential)
     if as_json:
         print_object(decision.record())
     else:
@@ -129,12 +139,23 @@ def _decider(path: Path | None) -> Decider:
 
 def _text(prompt: str) -> str:
     if prompt == "-":
-        prompt = sys.stdin.read(MOST_CHARACTERS + 1)
+        prompt = _standard_input()
     if not prompt.strip():
         raise typer.BadParameter("is empty", param_hint="PROMPT")
     if len(prompt) > MOST_CHARACTERS:
-        raise typer.BadParameter(f"has more than {MOST_CHARACTERS:,} characters", param_hint="PROMPT")
+        raise typer.BadParameter(TOO_LONG, param_hint="PROMPT")
     return prompt
+
+
+def _standard_input() -> str:
+    try:
+        text = sys.stdin.read(MOST_CHARACTERS + 1)
+        text.encode()  # where the locale reads bytes that are no text as halves of characters
+    except UnicodeError:
+        text = "\0"
+    if "\0" in text:
+        raise typer.BadParameter("standard input is no UTF-8 text", param_hint="PROMPT")
+    return text
 
 
 def _lines(path: Path, role: str | None) -> Iterator[_Line]:
@@ -150,6 +171,8 @@ def _lines(path: Path, role: str | None) -> Iterator[_Line]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             found.append(_line(line, number, role))
+    if not found:
+        raise BadPrompts(f"{path} holds no prompt", field="--file", got=str(path), allowed=LINE)
     yield from found
 
 
@@ -164,8 +187,12 @@ def _line(line: str, number: int, role: str | None) -> _Line:
     except (ValueError, TypeError, KeyError, AttributeError):
         raise BadPrompts(
             f"line {number} holds no prompt", field=f"line {number}", got=line[:100],
-            allowed='{"prompt": "...", "role": "factor"}; role may be left away', hint="One JSON object a line.",
+            allowed=LINE, hint="One JSON object a line.",
         ) from None  # fmt: skip
+    if len(prompt) > MOST_CHARACTERS:
+        raise BadPrompts(
+            f"the prompt of line {number} {TOO_LONG}", field=f"line {number}", got=f"{len(prompt):,} characters"
+        )
     return _Line(prompt, own or role)
 
 

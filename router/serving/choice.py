@@ -90,6 +90,8 @@ def _picked(request: Request, device: Device, options: list[Budget], fitting: li
             why = f"{device.link} is fast: {chosen.gpus} GPUs, since each step up saves a quarter of the time per output token"
     elif chosen.gpus < offered:
         why += f"; over {device.link} all-reduces are slow, so further GPUs are better used for copies"
+    if idle := offered % chosen.gpus:
+        why += f"; {idle} of the {offered} GPUs {'is' if idle == 1 else 'are'} not used"
     return Choice(chosen, why, tuple(options), offered // chosen.gpus)
 
 

@@ -40,6 +40,11 @@ class Request:
             )  # fmt: skip
         if (self.speculate == "draft") != (self.draft is not None):
             raise ServingError("--speculate draft and --draft MODEL go together", field="--draft")
+        if self.acceptance is not None and self.speculate == "none":
+            raise ServingError(
+                "--acceptance says how many drafted tokens are kept, and nothing is drafted", field="--acceptance",
+                got=self.acceptance, hint="Add --speculate ngram, or --speculate draft with --draft MODEL.",
+            )  # fmt: skip
         if self.draft and self.draft.vocab != self.model.vocab:
             raise ServingError(
                 f"{self.draft.name} has {self.draft.vocab:,} tokens in its vocabulary and {self.model.name} "

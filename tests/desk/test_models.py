@@ -87,6 +87,7 @@ def test_what_does_not_fit_is_refused_with_numbers(capsys: Capture) -> None:
         (("--gpu", "h100", "--model", "Qwen3-8B", "--dtype", "int4"), 2, "int4"),
         (("--gpu", "h100", "--model", "Qwen3-8B", "--speculate", "draft"), 2, "--draft"),
         (("--gpu", "h100", "--model", "Qwen3-8B", "--memory-gb", "9"), 2, "--memory-gb is for --gpu cpu"),
+        (("--gpu", "h100", "--model", "Qwen3-8B", "--acceptance", "0.5"), 2, "nothing is drafted"),
     ],
 )
 def test_mistakes_are_told_in_words(capsys: Capture, arguments: tuple[str, ...], code: int, words: str) -> None:

@@ -101,7 +101,8 @@ def test_it_reads_standard_input_and_prints_for_people(
     ("words", "file", "said"),
     [
         ([], None, "give one prompt"),
-        (["x", "--file", "p.jsonl"], "", "give one prompt"),
+        (["x", "--file", "p.jsonl"], "", "- to read standard input"),
+        (["--file", "p.jsonl"], "\n \n", "p.jsonl holds no prompt"),
         (["  "], None, "is empty"),
         (["--file", "none.jsonl"], None, "cannot read none.jsonl"),
         (["--file", "p.jsonl"], '{"prompt": "a"}\n{"role": "x"}', "line 2 holds no prompt"),
@@ -162,3 +163,27 @@ def test_a_key_that_is_not_set_and_the_limit_are_told(capsys: Capture, monkeypat
     assert "large (its key ANTHROPIC_API_KEY is not set)" in said[0]
     assert "is not set" not in said[1]
     assert "that a small model fails; 15% is the limit)" in said[1]
+
+
+def test_what_is_no_text_on_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    for held, how in ((b"\xff\xfe", "strict"), (b"\xff\xfe", "surrogateescape"), (b"a\0b", "strict")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(held), "utf-8", how))
+        assert outcome(["route", "-"]) == 2
+        assert "is no UTF-8 text" in capsys.readouterr().err
+
+
+def test_a_word_that_nobody_has_heard_of_is_told(capsys: Capture) -> None:
+    Path("router.yaml").write_text(f"{ROUTER}routing: {{intents: {{critiqe: frontier, code: local}}}}\n")
+    Path("p.jsonl").write_text(
+        '{"prompt": "Which field?", "role": "wizard"}\n{"prompt": "Mend it", "role": "factor"}\n'
+    )
+    assert outcome(["route", "--file", "p.jsonl"]) == 0
+    intent, role = capsys.readouterr().err.splitlines()
+    assert intent.startswith("routing.intents: no such intent is known: critiqe (did you mean critique?); known: ")
+    assert role.startswith("no such role is known: wizard; known: idea, factor, ")
+
+
+def test_a_line_too_long_is_refused_as_a_prompt_is(capsys: Capture) -> None:
+    Path("p.jsonl").write_text(json.dumps({"prompt": "x" * 1_000_001}))
+    assert outcome(["route", "--file", "p.jsonl"]) == 2
+    assert "line 1 has more than 1,000,000 characters" in capsys.readouterr().err

@@ -239,3 +239,8 @@ def test_arguments_leave_out_what_is_false_and_write_mappings_as_json() -> None:
     plan = made(Request(EIGHT), DEVICES["h200"])
     changed: Plan = plan.model_copy(update={"flags": {"model": "m", "enforce-eager": False, "x": True, "y": {"a": 1}}})
     assert arguments(changed, port=1) == ["--model", "m", "--x", "--y", '{"a": 1}', "--port", "1"]
+
+
+def test_gpus_that_a_plan_leaves_over_are_told() -> None:
+    assert made(Request(found("Llama-3.1-70B"), gpus=3), DEVICES["h200"]).why.endswith("; 1 of the 3 GPUs is not used")
+    assert "not used" not in made(Request(found("Llama-3.1-70B"), gpus=4), DEVICES["h200"]).why
