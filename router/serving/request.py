@@ -34,8 +34,9 @@ class Request:
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
         if self.context is not None and not 1 <= self.context <= self.model.positions:
+            most = f"{self.model.name} reads at most {self.model.positions:,} tokens"
             raise ServingError(
-                f"{self.model.name} reads at most {self.model.positions:,} tokens", field="--context", got=self.context,
+                most if self.context > 0 else "a context has a token at least", field="--context", got=self.context,
                 allowed=f"1 to {self.model.positions}",
             )  # fmt: skip
         if (self.speculate == "draft") != (self.draft is not None):

@@ -264,3 +264,15 @@ def test_a_launch_of_few_sequences_says_what_more_gpus_would_hold() -> None:
     wider = budget(large, DEVICES["h100"], 4, "bfloat16")
     assert wider.held == int(told.group(1)) >= 4
     assert "holds" not in made(replace(large, concurrency=1), DEVICES["h100"]).why
+
+
+def test_a_file_of_models_is_told_from_a_plan(tmp_path: Path) -> None:
+    (file := tmp_path / "router.yaml").write_text("models: {small: {model: hosted_vllm/small}}\n")
+    with pytest.raises(PlanUnreadable, match="is no plan: it names models, as a router"):
+        read(file)
+
+
+def test_only_plans_of_several_gpus_assume_something_of_their_link() -> None:
+    said = [" ".join(made(Request(EIGHT, gpus=n), DEVICES["h100"]).assumptions) for n in (1, 8)]
+    assert made(Request(EIGHT, gpus=8), DEVICES["h100"]).device.count > 1
+    assert ["an all-reduce over NVLink 4" in each for each in said] == [False, True]
