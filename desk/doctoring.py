@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,8 +13,10 @@ from . import machine
 from .console import answers, print_object
 from .finding import WORKSPACE
 from .options import AsJson, Workspace
+from .router_file import ROUTER_FILE, named_models, unheard_of
 
 if TYPE_CHECKING:
+    from ..router.config import RouterConfig
     from ..router.health import Health
 
 __all__ = ["REQUIRED", "Finding", "doctor", "examine"]
@@ -77,7 +79,11 @@ class Finding:
 def doctor(
     campaign: Annotated[
         Path | None,
-        typer.Argument(metavar="CAMPAIGN.yaml", help="Whose models to ask; the offline researcher by default."),
+        typer.Argument(
+            metavar="FILE",
+            help="A campaign file or a router.yaml, whose models to ask; by default the offline researcher, and router.yaml "
+            "where it is there.",
+        ),
     ] = None,
     workspace: Workspace = None,
     as_json: AsJson = False,
@@ -160,13 +166,29 @@ def _gigabytes(amount: float | None) -> str:
     return "unknown" if amount is None else f"{amount:.1f} GB"
 
 
-def _models(campaign: Path | None) -> list[Finding]:
+def _models(file: Path | None) -> list[Finding]:
     """Ask each configured model's address; no token is spent."""
     try:
-        healths = _probe(campaign)
+        if file is None:
+            there = [_model(health) for health in _probe(None)]
+            return [*there, *(_named() if ROUTER_FILE.is_file() else _found())]
+        named = named_models(file)
+        if named.of_campaign:
+            return [_model(health) for health in _probe(named.config)]
+        doubts = [Finding(_group(file), "words", "limited", told) for told in unheard_of(named.config)]
+        return [*(_routed(file, health) for health in _probe(named.config)), *doubts]
     except ImportError as error:
         return [Finding("models", "router", "missing", f"cannot be loaded: {error}", "install what is missing above")]
-    return [*(_model(health) for health in healths), *(_found() if campaign is None else [])]
+
+
+def _named() -> list[Finding]:
+    """Ask the models of the router.yaml that lies here; a mistake in it limits what `alphaloom route` can do, and nothing else."""
+    from ..ledger import AlphaloomError
+
+    try:
+        return _models(ROUTER_FILE)
+    except AlphaloomError as error:
+        return [Finding(_group(ROUTER_FILE), "file", "limited", error.message, error.hint or f"mend {ROUTER_FILE}")]
 
 
 def _found() -> list[Finding]:
@@ -194,21 +216,37 @@ def _found() -> list[Finding]:
     ]
 
 
-def _probe(campaign: Path | None) -> list[Health]:
+def _probe(named: RouterConfig | None) -> list[Health]:
     import asyncio
     import os
 
-    from ..campaign import Settings
-    from ..ledger import read_settings
     from ..router.health import probe
 
-    settings = read_settings(campaign, Settings) if campaign else Settings.model_validate({})
+    models = (named or _offline()).models
 
     async def ask() -> list[Health]:
-        asked = [probe(name, model, {"offline"}, os.environ) for name, model in settings.models.models.items()]
+        asked = [probe(name, model, {"offline"}, os.environ) for name, model in models.items()]
         return list(await asyncio.gather(*asked))
 
     return asyncio.run(ask())
+
+
+def _offline() -> RouterConfig:
+    """Return what a campaign asks whose file names no model."""
+    from ..campaign import Settings
+
+    return Settings.model_validate({}).models
+
+
+def _routed(file: Path, health: Health) -> Finding:
+    """Tell of a model of a router.yaml: `alphaloom route` and programs ask it, a campaign asks those of its own file."""
+    told = _model(health)
+    hint = f"check {health.name} in {file}, its api_base and api_key_env" if told.hint else ""
+    return replace(told, group=_group(file), hint=hint)
+
+
+def _group(file: Path) -> str:
+    return f"models of {file}"
 
 
 def _model(health: Health) -> Finding:

@@ -253,5 +253,18 @@ def _tell(planned: Plan, request: Request) -> None:
     console.print(Text("Assumed: " + "; ".join(planned.assumptions) + "."))
     if place.copies > 1:
         console.print(Text(f"{place.copies} such launches stand side by side on the GPUs that there are."))
+    console.print(Text(_weights(planned)))
     console.print(Text("Command:"))
     print_plain(_command(planned, None))
+
+
+def _weights(planned: Plan) -> str:
+    """Say where the weights must lie before the server is started."""
+    sources = [str(planned.flags["model"]), *([planned.model.draft] if planned.model.draft else [])]
+    named = [f"hf download {source}" for source in sources if not source.startswith("/")]
+    if not named:
+        return f"Weights: nothing is fetched, they must lie in {' and '.join(sources)}."
+    return (
+        "Weights: nothing is fetched (HF_HUB_OFFLINE=1), they must lie on the machine that serves already "
+        f"({'; '.join(named)}); or set that variable to '0' in the plan."
+    )

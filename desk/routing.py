@@ -12,22 +12,27 @@ import typer
 
 from .console import answers, notices, print_object
 from .options import AsJson
+from .router_file import ROUTER_FILE, named_models, unheard_of
 
 if TYPE_CHECKING:
+    from ..router.config import RouterConfig
     from ..router.deciding import Decider
     from ..router.decision import Decision
 
 __all__ = ["route"]
 
-ROUTER_FILE = Path("router.yaml")
 MOST_CHARACTERS = 1_000_000
+TOO_LONG = f"has more than {MOST_CHARACTERS:,} characters"
+LINE = '{"prompt": "...", "role": "factor"}; role may be left away'
 SURE = 0.8
 """Share of its own examples from which on nothing is said of an intent of the user's."""
 
 RouterFile = Annotated[
     Path | None,
     typer.Option(
-        "--router", metavar="FILE", help="Models and policies; router.yaml where it is there, else what is found here."
+        "--router",
+        metavar="FILE",
+        help="Models and policies: a router.yaml or a campaign file; router.yaml where it is there, else what is found here.",
     ),
 ]
 
@@ -46,7 +51,11 @@ def route(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--file", metavar="JSONL", help="Many: lines of {prompt, role?}; an answer a line, in order."),
+        typer.Option(
+            "--file",
+            metavar="JSONL",
+            help="Many: lines of {prompt, role?}; an answer a line, in order, always as JSON.",
+        ),
     ] = None,
     router: RouterFile = None,
     confidential: Annotated[
@@ -60,21 +69,25 @@ def route(
     more than the text: give --role where a program knows it. A prompt that may be hard goes to the frontier tier.
     """
     if (prompt is None) == (file is None):
-        raise typer.BadParameter("give one prompt, or --file with many", param_hint="PROMPT")
+        raise typer.BadParameter("give one prompt, - to read standard input, or --file with many", param_hint="PROMPT")
     decider = _decider(router)
     if not decider.config.models:
         notices().print(
             "No model is set up here: no router.yaml, no key, no server on this machine; the tier is told all the same."
         )
+    lines = [_Line(_text(str(prompt)), role)] if file is None else list(_lines(file, role))
+    for doubt in unheard_of(decider.config, {line.role for line in lines}):
+        notices().print(doubt, soft_wrap=True, markup=False)
     if file is not None:
-        for line in _lines(file, role):
+        for line in lines:
             print_object(_decided(decider, line, confidential).record())
         return
-    decision = _decided(decider, _Line(_text(str(prompt)), role), confidential)
+    (line,) = lines
+    decision = _decided(decider, line, confidential)
     if as_json:
         print_object(decision.record())
     else:
-        _print(decision)
+        _print(decision, decider.config)
         _tell_of_own(decider)
 
 
@@ -105,7 +118,6 @@ def _decider(path: Path | None) -> Decider:
 
     from pydantic import Field
 
-    from ..ledger import read_settings
     from ..router.config import ModelSettings, RouterConfig
     from ..router.deciding import Decider
     from ..router.found import found_models
@@ -118,18 +130,32 @@ def _decider(path: Path | None) -> Decider:
 
     place = path or (ROUTER_FILE if ROUTER_FILE.is_file() else None)
     if place is not None:
-        return Decider(read_settings(place, RouterConfig).beside(place.parent))
+        named = named_models(place)
+        if named.of_campaign:
+            notices().print(f"{place} is a campaign file: its section models decides.", soft_wrap=True)
+        return Decider(named.config)
     return Decider(Found(models=found_models(os.environ)))
 
 
 def _text(prompt: str) -> str:
     if prompt == "-":
-        prompt = sys.stdin.read(MOST_CHARACTERS + 1)
+        prompt = _standard_input()
     if not prompt.strip():
         raise typer.BadParameter("is empty", param_hint="PROMPT")
     if len(prompt) > MOST_CHARACTERS:
-        raise typer.BadParameter(f"has more than {MOST_CHARACTERS:,} characters", param_hint="PROMPT")
+        raise typer.BadParameter(TOO_LONG, param_hint="PROMPT")
     return prompt
+
+
+def _standard_input() -> str:
+    try:
+        text = sys.stdin.read(MOST_CHARACTERS + 1)
+        text.encode()  # where the locale reads bytes that are no text as halves of characters
+    except UnicodeError:
+        text = "\0"
+    if "\0" in text:
+        raise typer.BadParameter("standard input is no UTF-8 text", param_hint="PROMPT")
+    return text
 
 
 def _lines(path: Path, role: str | None) -> Iterator[_Line]:
@@ -145,6 +171,8 @@ def _lines(path: Path, role: str | None) -> Iterator[_Line]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             found.append(_line(line, number, role))
+    if not found:
+        raise BadPrompts(f"{path} holds no prompt", field="--file", got=str(path), allowed=LINE)
     yield from found
 
 
@@ -159,25 +187,44 @@ def _line(line: str, number: int, role: str | None) -> _Line:
     except (ValueError, TypeError, KeyError, AttributeError):
         raise BadPrompts(
             f"line {number} holds no prompt", field=f"line {number}", got=line[:100],
-            allowed='{"prompt": "...", "role": "factor"}; role may be left away', hint="One JSON object a line.",
+            allowed=LINE, hint="One JSON object a line.",
         ) from None  # fmt: skip
+    if len(prompt) > MOST_CHARACTERS:
+        raise BadPrompts(
+            f"the prompt of line {number} {TOO_LONG}", field=f"line {number}", got=f"{len(prompt):,} characters"
+        )
     return _Line(prompt, own or role)
 
 
-def _print(decision: Decision) -> None:
+def _print(decision: Decision, config: RouterConfig) -> None:
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 2))
     shares = ", ".join(f"{name} {share:.0%}" for name, share in decision.signals["intents"].items())
     grid.add_row("intent", f"{decision.intent} ({shares})")
-    grid.add_row("difficulty", f"{decision.difficulty} ({decision.signals['hard']:.0%} that a small model fails)")
+    fails = f"{decision.signals['hard']:.0%} that a small model fails; {config.routing.most_hard:.0%} is the limit"
+    grid.add_row("difficulty", f"{decision.difficulty} ({fails})")
     grid.add_row("tier", decision.tier)
-    grid.add_row("model", decision.model or "none is set up")
+    grid.add_row("model", f"{decision.model}{_keyless(config, decision.model)}" if decision.model else "none is set up")
     grid.add_row("cost", _dollars(decision.cost_usd))
     grid.add_row("because", decision.reason)
     for each in decision.alternatives:
-        grid.add_row("or", f"{each.model} ({each.tier}, {_dollars(each.cost_usd)}): {each.reason}")
+        told = f"{each.model} ({each.tier}, {_dollars(each.cost_usd)}): {each.reason}"
+        grid.add_row("or", told + _keyless(config, each.model))
     answers().print(grid)
+
+
+def _keyless(config: RouterConfig, name: str) -> str:
+    """Say that a model cannot answer for want of its key, as far as the environment tells: nothing is asked."""
+    import os
+
+    from ..router.found import KEYS
+
+    model = config.models[name]
+    provider = model.model.partition("/")[0]
+    usual = next((key for key, (large, _) in KEYS.items() if large.partition("/")[0] == provider), None)
+    key = model.api_key_env or (None if model.api_base or model.api_key_keyring else usual)
+    return f" (its key {key} is not set)" if key and not os.environ.get(key, "").strip() else ""
 
 
 def _dollars(cost: float | None) -> str:

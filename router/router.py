@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -133,7 +133,7 @@ class Router:
         raise ReplyRefused(
             f"{calls[-1].model} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{redacted(str(misfit))}",
             field=f"{task.role}/{task.intent}",
-            hint=f"The replies are kept under {', '.join(call.key[:12] for call in calls)}.",
+            hint=f"The replies lie in the workspace (or in the table objects of its database): {_places(calls)}",
         )
 
     def spend(self, run: str) -> Spend:
@@ -209,3 +209,8 @@ def _compared(value: BaseModel, members: tuple[str, ...]) -> str:
     """Return the members of a reply that are compared, spelled one way."""
     told = value.model_dump(mode="json")
     return canonical_json({name: told.get(name) for name in members})
+
+
+def _places(calls: Sequence[ModelCall]) -> str:
+    """Say which files of a workspace hold the replies."""
+    return ", ".join(dict.fromkeys(f"objects/{call.reply[:2]}/{call.reply[2:]}" for call in calls))

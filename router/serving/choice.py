@@ -14,6 +14,7 @@ from .speed import output_step
 __all__ = ["Choice", "choose", "length_read"]
 
 WORTH = 0.75  # more GPUs over NVLink must bring the time of an output token down to this
+FEW = 4  # sequences at once, below which it is said what more GPUs would hold
 SHORTEST = 256  # no smaller context is worth a hint
 
 
@@ -81,7 +82,8 @@ def _picked(request: Request, device: Device, options: list[Budget], fitting: li
     """Take the fewest GPUs that fit; more over NVLink where they were offered and each step up pays."""
     chosen = fitting[0]
     offered = request.gpus if request.gpus and device.gpu else chosen.gpus
-    why = f"the fewest GPUs that fit: {chosen.gpus}" if device.gpu else "one processor"
+    bits = "" if request.model.stored or chosen.precision == "fp8" else " in 16 bits"
+    why = f"the fewest GPUs that fit{bits}: {chosen.gpus}" if device.gpu else "one processor"
     if request.gpus and device.nvlink:
         for one in fitting[1:]:
             if _per_token(request, device, one) <= WORTH * _per_token(request, device, chosen):
@@ -90,7 +92,20 @@ def _picked(request: Request, device: Device, options: list[Budget], fitting: li
             why = f"{device.link} is fast: {chosen.gpus} GPUs, since each step up saves a quarter of the time per output token"
     elif chosen.gpus < offered:
         why += f"; over {device.link} all-reduces are slow, so further GPUs are better used for copies"
-    return Choice(chosen, why, tuple(options), offered // chosen.gpus)
+    if idle := offered % chosen.gpus:
+        why += f"; {idle} of the {offered} GPUs {'is' if idle == 1 else 'are'} not used"
+    return Choice(chosen, why + _narrow(request, device, chosen), tuple(options), offered // chosen.gpus)
+
+
+def _narrow(request: Request, device: Device, chosen: Budget) -> str:
+    """Say that a launch holds few sequences, where nobody said how many are wanted, and what more GPUs would hold."""
+    if chosen.held >= FEW or request.concurrency or not device.gpu:
+        return ""
+    told = f"; it holds {chosen.held} {'sequence' if chosen.held == 1 else 'sequences'} of {request.length:,} tokens at once"
+    wide = [n for n in degrees(replace(request, gpus=MOST_GPUS), device) if n > chosen.gpus]
+    larger = [budget(request, device, gpus, chosen.precision) for gpus in wide]
+    best = next((one for one in larger if one.held >= FEW), larger[-1] if larger else None)
+    return f"{told}, {best.gpus} GPUs would hold {best.held}" if best else told
 
 
 def _per_token(request: Request, device: Device, one: Budget) -> float:
@@ -129,10 +144,15 @@ def _advice(request: Request, device: Device) -> Iterator[str]:
 
 
 def _fits(request: Request, device: Device) -> bool:
-    return any(
-        budget(request, device, gpus, precision).fits
-        for precision in precisions(request, device) for gpus in degrees(request, device)
-    )  # fmt: skip
+    return _fitting(request, device) is not None
+
+
+def _fitting(request: Request, device: Device) -> str | None:
+    """Return the first precision in which it fits, None where it fits in none."""
+    for precision in precisions(request, device):
+        if any(budget(request, device, gpus, precision).fits for gpus in degrees(request, device)):
+            return precision
+    return None
 
 
 def _longest(request: Request, device: Device) -> int | None:
@@ -154,13 +174,14 @@ def _most(request: Request, device: Device) -> int:
 
 
 def _elsewhere(request: Request) -> Iterator[str]:
-    """Yield the other GPUs that would hold it, with their least number."""
+    """Yield the other GPUs that would hold it, with their least number, and whether that takes FP8."""
     for other in DEVICES.values():
         for gpus in range(1, MOST_GPUS + 1) if other.gpu else ():
             asked = replace(request, gpus=gpus)
             try:
-                if _fits(asked, other):
-                    yield f"--gpu {other.name} --gpus {gpus}"
+                if precision := _fitting(asked, other):
+                    smaller = precision == "fp8" and request.dtype == "auto" and not request.model.stored
+                    yield f"--gpu {other.name} --gpus {gpus}{' (FP8)' if smaller else ''}"
                     break
             except DeviceLacks:
                 break

@@ -94,6 +94,11 @@ def device(name: str, memory_gb: float | None = None) -> Device:
                 field="--memory-gb", hint="Leave it out, or give a part with --gpu-memory-utilization.",
             )  # fmt: skip
         return found
-    if not memory_gb or memory_gb <= 0:
+    if memory_gb is None:
         raise ServingError("the memory of this machine cannot be read", field="--memory-gb", hint="Add --memory-gb N.")
+    if not 0 < memory_gb < float("inf"):
+        raise ServingError(
+            f"a machine with {memory_gb:g} GB of memory serves nothing", field="--memory-gb", got=memory_gb,
+            allowed="a number above 0",
+        )  # fmt: skip
     return replace(found, memory=int(memory_gb * GB))

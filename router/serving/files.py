@@ -80,8 +80,8 @@ def _ray(plan: Plan, _: str) -> str:
     }  # fmt: skip
     return (
         "# serve deploy THIS_FILE, on a cluster with ray[serve,llm].\n"
-        + _offline(plan)
-        + _yaml({"applications": [app]})
+        "# It asks for no key: whoever reaches its port is served. Let only the cluster reach it, and people through\n"
+        "# `alphaloom models gate`.\n" + _offline(plan) + _yaml({"applications": [app]})
     )
 
 

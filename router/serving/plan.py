@@ -24,6 +24,8 @@ __all__ = ["Plan", "arguments", "made", "read", "written"]
 VERSION = 1
 FLAG, VARIABLE = re.compile(r"[a-z][a-z0-9-]*"), re.compile(r"[A-Z][A-Z0-9_]*")
 SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|(^|_)KEY)$")
+WRITE = "Write one with: alphaloom models plan ... --out PLAN"
+NOT_ONE_KEY = "it has not one of a plan's keys"
 PRIVATE = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"}
 
 
@@ -115,7 +117,7 @@ def made(request: Request, device: Device) -> Plan:
         ),
         why=_why(request, choice.why, one), flags=_flags(request, device, one, deep), environment=_environment(device, one),
         arithmetic=[Line(**each._asdict()) for each in lines(request, device, choice, deep)],
-        predictions=_predictions(request, device, one, deep), assumptions=_assumptions(request, device),
+        predictions=_predictions(request, device, one, deep), assumptions=_assumptions(request, device, one.gpus),
     )  # fmt: skip
 
 
@@ -178,9 +180,9 @@ def _predictions(
     return told
 
 
-def _assumptions(request: Request, device: Device) -> list[str]:
+def _assumptions(request: Request, device: Device, gpus: int) -> list[str]:
     told = [*ASSUMPTIONS, "overhead, activations and scores are estimates; vLLM measures them when it starts"]
-    if device.gpu:
+    if gpus > 1:
         told.append(f"an all-reduce over {device.link} takes at least {device.link_latency_s * 1e6:.0f} microseconds")
     if not device.gpu:
         rates = f"{device.tflops:g} TFLOPS and {device.bandwidth / 1e9:g} GB/s"
@@ -218,6 +220,12 @@ def read(file: Path) -> Plan:
         raise PlanUnreadable(f"{file} cannot be read: {error.strerror or error}", field="PLAN") from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise PlanUnreadable(f"{file} is no YAML: {str(error).splitlines()[0]}", field="PLAN") from None
+    if not isinstance(held, dict) or not held.keys() & Plan.model_fields.keys():
+        named = isinstance(held, dict) and "models" in held
+        raise PlanUnreadable(
+            f"{file} is no plan: {'it names models, as a router.yaml or a campaign file does' if named else NOT_ONE_KEY}",
+            field="PLAN", allowed=list(Plan.model_fields), hint=WRITE,
+        )  # fmt: skip
     try:
         return Plan.model_validate(held)
     except ValidationError as error:
@@ -228,5 +236,5 @@ def read(file: Path) -> Plan:
         raise PlanUnreadable(
             f"{file} is no plan: {place}: {said}{more}",
             field=place,
-            hint="Write one with: alphaloom models plan ... --out PLAN",
+            hint=WRITE,
         ) from None

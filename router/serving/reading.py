@@ -65,11 +65,12 @@ def architecture(config: Mapping[str, Any], name: str, source: str) -> Architect
     if isinstance(inner := config.get("text_config"), dict):
         unseen = "the vision tower: only the language model's part is counted"
         config = {**{key: config[key] for key in ("quantization_config",) if key in config}, **inner}
-    kind = str(config.get("model_type", ""))
+    kind = str(config.get("model_type") or "")
     kind = "gemma3_text" if kind == "gemma3" else kind
     if kind not in FAMILIES:
+        said = f"the family {kind!r} is not known" if kind else "its configuration names no model_type"
         raise UnknownModel(
-            f"{name}: the family {kind or 'that model_type names'!r} is not known, so its tensors cannot be counted",
+            f"{name}: {said}, so its tensors cannot be counted",
             field="model_type", got=kind or None, allowed=list(FAMILIES),
             hint="A plain decoder with RMSNorm, gated MLP and no biases can be planned as model_type llama.",
         )  # fmt: skip

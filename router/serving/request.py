@@ -34,12 +34,18 @@ class Request:
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
         if self.context is not None and not 1 <= self.context <= self.model.positions:
+            most = f"{self.model.name} reads at most {self.model.positions:,} tokens"
             raise ServingError(
-                f"{self.model.name} reads at most {self.model.positions:,} tokens", field="--context", got=self.context,
+                most if self.context > 0 else "a context has a token at least", field="--context", got=self.context,
                 allowed=f"1 to {self.model.positions}",
             )  # fmt: skip
         if (self.speculate == "draft") != (self.draft is not None):
             raise ServingError("--speculate draft and --draft MODEL go together", field="--draft")
+        if self.acceptance is not None and self.speculate == "none":
+            raise ServingError(
+                "--acceptance says how many drafted tokens are kept, and nothing is drafted", field="--acceptance",
+                got=self.acceptance, hint="Add --speculate ngram, or --speculate draft with --draft MODEL.",
+            )  # fmt: skip
         if self.draft and self.draft.vocab != self.model.vocab:
             raise ServingError(
                 f"{self.draft.name} has {self.draft.vocab:,} tokens in its vocabulary and {self.model.name} "

@@ -72,3 +72,24 @@ def test_a_ledger_whose_server_is_down_is_missing_with_what_to_do(capsys: Captur
     (ledger,) = [finding for finding in printed["findings"] if finding["name"] == "ledger"]
     assert ledger["status"] == "missing"
     assert "Start the server" in ledger["hint"] or "alphaloom[postgres]" in ledger["hint"]
+
+
+ROUTER = 'models: {qwen: {model: hosted_vllm/qwen, place: local, api_base: "http://127.0.0.1:1/v1"}}\n'
+
+
+def test_doctor_looks_at_the_models_of_a_router_file_named_or_here(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    Path("router.yaml").write_text(ROUTER)
+    for named in ([], ["router.yaml"]):
+        assert outcome(["doctor", *named, "--json", "--workspace", str(tmp_path)]) == 0
+        groups = {each["group"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+        found = groups["models of router.yaml"]
+        assert (found["name"], found["status"]) == ("qwen (hosted_vllm/qwen)", "limited")
+        assert "qwen in router.yaml" in found["hint"]
+        assert ("models" in groups, "found without a file" in groups) == (not named, False)
+    Path("router.yaml").write_text("model: x\n")
+    assert outcome(["doctor", "--workspace", str(tmp_path)]) == 0, "a mistake there does not hinder campaigns"
+    assert "limited" in capsys.readouterr().out.split("models of router.yaml")[1]

@@ -50,6 +50,8 @@ def test_a_person_gets_the_arithmetic_line_by_line(capsys: Capture) -> None:
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "weights 14.96 GiB 2 bytes a parameter; on one device" in lines
     assert "cache of a token 128.0 KiB 32 layers x 2,048 numbers (keys and values) x 2 bytes" in lines
+    assert "hf download meta-llama/Llama-3.1-8B-Instruct" in " ".join(text.split())
+    assert "all-reduce" not in text
     for what in (
         "usable",
         "fixed overhead",
@@ -87,6 +89,10 @@ def test_what_does_not_fit_is_refused_with_numbers(capsys: Capture) -> None:
         (("--gpu", "h100", "--model", "Qwen3-8B", "--dtype", "int4"), 2, "int4"),
         (("--gpu", "h100", "--model", "Qwen3-8B", "--speculate", "draft"), 2, "--draft"),
         (("--gpu", "h100", "--model", "Qwen3-8B", "--memory-gb", "9"), 2, "--memory-gb is for --gpu cpu"),
+        (("--gpu", "h100", "--model", "Qwen3-8B", "--acceptance", "0.5"), 2, "nothing is drafted"),
+        (("--gpu", "cpu", "--model", "Qwen3-8B", "--memory-gb", "-20"), 2, "a machine with -20 GB of memory"),
+        (("--gpu", "h100", "--model", "Qwen3-8B", "--context", "-5"), 2, "a context has a token at least"),
+        (("--gpu", "h100", "--model", "Qwen3-8B", "--context", "99999999"), 2, "reads at most"),
     ],
 )
 def test_mistakes_are_told_in_words(capsys: Capture, arguments: tuple[str, ...], code: int, words: str) -> None:

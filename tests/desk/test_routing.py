@@ -101,7 +101,8 @@ def test_it_reads_standard_input_and_prints_for_people(
     ("words", "file", "said"),
     [
         ([], None, "give one prompt"),
-        (["x", "--file", "p.jsonl"], "", "give one prompt"),
+        (["x", "--file", "p.jsonl"], "", "- to read standard input"),
+        (["--file", "p.jsonl"], "\n \n", "p.jsonl holds no prompt"),
         (["  "], None, "is empty"),
         (["--file", "none.jsonl"], None, "cannot read none.jsonl"),
         (["--file", "p.jsonl"], '{"prompt": "a"}\n{"role": "x"}', "line 2 holds no prompt"),
@@ -137,3 +138,52 @@ def test_an_intent_of_ones_own_is_told_and_how_well_its_examples_tell_it(
     Path("router.yaml").write_text(f"{ROUTER}routing: {{own_intents: {{surface: {{examples: {unlike}}}}}}}\n")
     assert outcome(["route", "plot it"]) == 0
     assert "of its examples are recognised when each is left out" in capsys.readouterr().err
+
+
+def test_the_models_of_a_campaign_file_are_taken_and_a_file_that_is_none_is_told(
+    told: Callable[..., Any], capsys: Capture
+) -> None:
+    Path("campaign.yaml").write_text("name: a\nmodels:\n  models: {mine: {model: offline/x, place: local}}\n")
+    (one,) = told("Which field holds the traded volume?", "--router", "campaign.yaml")
+    assert one["model"] == "mine"
+    assert outcome(["route", "Which field?", "--router", "campaign.yaml"]) == 0
+    assert "campaign.yaml is a campaign file" in capsys.readouterr().err
+    assert outcome(["route", "Which field?", "--router", "none.yaml"]) == 2
+    assert "models: {NAME: {model: PROVIDER/MODEL}}" in capsys.readouterr().err
+
+
+def test_a_key_that_is_not_set_and_the_limit_are_told(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("router.yaml").write_text("models: {large: {model: anthropic/claude-opus-5-5, tier: frontier}}\n")
+    words = ["route", "Find a causal mechanism for the momentum crash that nobody has written about."]
+    said = []
+    for key in ("", "sk-dummy"):
+        monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+        assert outcome(words) == 0
+        said.append(capsys.readouterr().out)
+    assert "large (its key ANTHROPIC_API_KEY is not set)" in said[0]
+    assert "is not set" not in said[1]
+    assert "that a small model fails; 15% is the limit)" in said[1]
+
+
+def test_what_is_no_text_on_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    for held, how in ((b"\xff\xfe", "strict"), (b"\xff\xfe", "surrogateescape"), (b"a\0b", "strict")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(held), "utf-8", how))
+        assert outcome(["route", "-"]) == 2
+        assert "is no UTF-8 text" in capsys.readouterr().err
+
+
+def test_a_word_that_nobody_has_heard_of_is_told(capsys: Capture) -> None:
+    Path("router.yaml").write_text(f"{ROUTER}routing: {{intents: {{critiqe: frontier, code: local}}}}\n")
+    Path("p.jsonl").write_text(
+        '{"prompt": "Which field?", "role": "wizard"}\n{"prompt": "Mend it", "role": "factor"}\n'
+    )
+    assert outcome(["route", "--file", "p.jsonl"]) == 0
+    intent, role = capsys.readouterr().err.splitlines()
+    assert intent.startswith("routing.intents: no such intent is known: critiqe (did you mean critique?); known: ")
+    assert role.startswith("no such role is known: wizard; known: idea, factor, ")
+
+
+def test_a_line_too_long_is_refused_as_a_prompt_is(capsys: Capture) -> None:
+    Path("p.jsonl").write_text(json.dumps({"prompt": "x" * 1_000_001}))
+    assert outcome(["route", "--file", "p.jsonl"]) == 2
+    assert "line 1 has more than 1,000,000 characters" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,12 +137,13 @@ def test_a_bad_reply_is_repaired_with_the_exact_error(build: Build, task: Make, 
     ],
 )
 def test_two_repairs_are_made_and_no_more(
-    build: Build, task: Make, double: Double, ledger: Ledger, line: Line, reason: str
+    build: Build, task: Make, double: Double, ledger: Ledger, tmp_path: Path, line: Line, reason: str
 ) -> None:
     double.script = [line]
     with pytest.raises(ReplyRefused, match="after 2 repairs") as caught:
         asyncio.run(build().ask(task()))
     assert reason in str(caught.value)
+    assert (tmp_path / "workspace" / caught.value.hint.rpartition(": ")[2].split(", ")[0]).is_file()
     assert len(double.seen) == len(ledger.calls("one")) == 3
     with pytest.raises(ReplyRefused):
         asyncio.run(build().ask(task()))

@@ -42,6 +42,7 @@ def test_compose_gives_the_gpus_and_asks_health(plan: Plan) -> None:
 
 
 def test_ray_gets_the_engine_s_own_names(plan: Plan) -> None:
+    assert "It asks for no key" in described(plan, "ray")
     (app,) = yaml.safe_load(described(plan, "ray"))["applications"]
     (model,) = app["args"]["llm_configs"]
     assert app["import_path"] == "ray.serve.llm:build_openai_app"

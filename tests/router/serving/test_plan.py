@@ -239,3 +239,40 @@ def test_arguments_leave_out_what_is_false_and_write_mappings_as_json() -> None:
     plan = made(Request(EIGHT), DEVICES["h200"])
     changed: Plan = plan.model_copy(update={"flags": {"model": "m", "enforce-eager": False, "x": True, "y": {"a": 1}}})
     assert arguments(changed, port=1) == ["--model", "m", "--x", "--y", '{"a": 1}', "--port", "1"]
+
+
+def test_gpus_that_a_plan_leaves_over_are_told() -> None:
+    assert made(Request(found("Llama-3.1-70B"), gpus=3), DEVICES["h200"]).why.endswith("; 1 of the 3 GPUs is not used")
+    assert "not used" not in made(Request(found("Llama-3.1-70B"), gpus=4), DEVICES["h200"]).why
+
+
+def test_fp8_is_named_where_only_that_fits_and_16_bits_where_they_decide() -> None:
+    large = Request(found("Llama-3.1-70B"))
+    with pytest.raises(DoesNotFit) as caught:
+        made(large, device("cpu", 16))
+    assert "--gpu h200 --gpus 1 (FP8)" in caught.value.hint
+    assert made(replace(large, gpus=1), DEVICES["h200"]).flags["quantization"] == "fp8"
+    assert made(large, DEVICES["h200"]).why == "the fewest GPUs that fit in 16 bits: 2"
+
+
+def test_a_launch_of_few_sequences_says_what_more_gpus_would_hold() -> None:
+    large = Request(found("Llama-3.1-70B"))
+    plan = made(large, DEVICES["h100"])
+    assert plan.flags["max-num-seqs"] == 1
+    told = re.search(r"it holds 1 sequence of 8,192 tokens at once, 4 GPUs would hold (\d+)$", plan.why)
+    assert told
+    wider = budget(large, DEVICES["h100"], 4, "bfloat16")
+    assert wider.held == int(told.group(1)) >= 4
+    assert "holds" not in made(replace(large, concurrency=1), DEVICES["h100"]).why
+
+
+def test_a_file_of_models_is_told_from_a_plan(tmp_path: Path) -> None:
+    (file := tmp_path / "router.yaml").write_text("models: {small: {model: hosted_vllm/small}}\n")
+    with pytest.raises(PlanUnreadable, match="is no plan: it names models, as a router"):
+        read(file)
+
+
+def test_only_plans_of_several_gpus_assume_something_of_their_link() -> None:
+    said = [" ".join(made(Request(EIGHT, gpus=n), DEVICES["h100"]).assumptions) for n in (1, 8)]
+    assert made(Request(EIGHT, gpus=8), DEVICES["h100"]).device.count > 1
+    assert ["an all-reduce over NVLink 4" in each for each in said] == [False, True]

@@ -39,6 +39,8 @@ def test_a_number_that_is_none_is_said(wrong: object) -> None:
 def test_an_unknown_family_is_not_guessed_at() -> None:
     with pytest.raises(RouterError, match=r"the family 'mamba' is not known"):
         architecture(PLAIN | {"model_type": "mamba"}, "tiny", "")
+    with pytest.raises(RouterError, match=r"names no model_type, so its tensors"):
+        architecture(PLAIN | {"model_type": None}, "tiny", "")
 
 
 def test_weights_quantised_in_an_unknown_way_are_not_counted() -> None:
