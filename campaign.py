@@ -19,6 +19,7 @@ from .agents.documents import Documents, sorted_out
 from .agents.graph import State
 from .agents.interruption import quietly_interrupted
 from .agents.offline import DESCRIPTION, NAME, researcher
+from .agents.usable import ASKED, unusable_replies
 from .evidence import (
     Bench,
     Budget,
@@ -260,6 +261,9 @@ class Campaign:
         record |= {"steer": self.settings.steer.record(), "own": own.record()}
         record["warnings"] += [{"code": "steer", "message": said} for said in unheard]
         record["warnings"] += [{"code": "documents", "message": said} for said in doubts]
+        written = (each for kind in ASKED for each in evaluator.ledger.events(evaluator.run, kind))
+        useless = unusable_replies((each.kind, each.key, each.body) for each in written)
+        record["warnings"] += [{"code": "replies", "message": said} for said in useless]
         spend = router.spend(evaluator.run).record()
         record |= {"ended": state["ended"] or None, "spend": spend, "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])

@@ -178,7 +178,7 @@ def _case(key: str, body: Body) -> Told:
 def _failure(key: str, body: Body) -> Told:
     agent, _, place = key.partition("/")
     place, _, number_of_try = place.rpartition("/")
-    return agent, "no answer", [f"{place}, failure {number_of_try}: {in_one_line(str(body.get('reason', '')))}"]
+    return agent, "no answer", [f"{place}, failure {number_of_try}: {body.get('reason', '')}"]
 
 
 def _review(key: str, body: Body) -> Told:

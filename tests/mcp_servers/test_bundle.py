@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -51,3 +52,11 @@ def test_one_connection_has_what_all_servers_have(evaluator: Evaluator) -> None:
 
     asyncio.run(ask())
     assert {call.server for call in calls} == {f"alphaloom-{name}" for name in SERVERS}
+
+
+def test_servers_let_no_library_tell_of_its_requests(evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [])  # as in a process of which nobody set up the log
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    build_server("all", served_to(evaluator, []))
+    assert logging.root.handlers, "the SDK sets it up"
+    assert not logging.getLogger("httpx2").isEnabledFor(logging.INFO)
