@@ -50,6 +50,7 @@ from .risk import Policy
 from .risk.trade import summary, trade
 from .router import Confidential, ModelSettings, Router
 from .router.context import ContextSettings, opened, read_documents, strictest
+from .router.health import refuse_keyless, silent
 from .router.route import barred
 from .router.task import Sensitivity
 from .sandbox.seed import drawn_seed
@@ -152,6 +153,8 @@ class Campaign:
     def run(self, progress: Show | None = None) -> CampaignResult:
         """Run the campaign to its end and write results.json, curves.json and the report."""
         show = progress or (lambda _: None)
+        if not self.run_id:  # what a run still needs may be on record already
+            refuse_keyless(self._asked(self.settings.agents.sensitivity), os.environ)
         own, texts = (Own(), {}) if self.run_id else self._brought(show)
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
@@ -250,6 +253,7 @@ class Campaign:
         _, doubts = sorted_out(own.documents, evaluator.windows.search.last_day)
         for said in [*unheard, *doubts]:
             attention.show(Progress("searching", message=said))
+        self._look(attention)
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher}, clock=self.clock)
         with evaluator.ledger.explained(evaluator.run), quietly_interrupted():
             state = asyncio.run(self._research(evaluator, own, router, attention))
@@ -267,6 +271,14 @@ class Campaign:
         spend = router.spend(evaluator.run).record()
         record |= {"ended": state["ended"] or None, "spend": spend, "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
+
+    def _look(self, attention: Attention) -> None:
+        """Say which models cannot be asked now: else a person sees agents think, and nothing come of it."""
+        hindered = asyncio.run(silent(self._asked(self.settings.agents.sensitivity), {"offline"}, os.environ))
+        if hindered:
+            said = "; ".join(hindered)
+            attention.show(Progress("looking for the models", message=said))
+            attention.event(said, {})
 
     async def _research(self, evaluator: Evaluator, own: Own, router: Router, attention: Attention) -> State:
         """Run the agents' graph over sessions on our own servers; return the state in which it ended, or rests."""
