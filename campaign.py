@@ -19,6 +19,7 @@ from .agents.documents import Documents, sorted_out
 from .agents.graph import State
 from .agents.interruption import quietly_interrupted
 from .agents.offline import DESCRIPTION, NAME, researcher
+from .agents.usable import ASKED, unusable_replies
 from .evidence import (
     Bench,
     Budget,
@@ -49,6 +50,7 @@ from .risk import Policy
 from .risk.trade import summary, trade
 from .router import Confidential, ModelSettings, Router
 from .router.context import ContextSettings, opened, read_documents, strictest
+from .router.health import refuse_keyless, silent
 from .router.route import barred
 from .router.task import Sensitivity
 from .sandbox.seed import drawn_seed
@@ -151,6 +153,8 @@ class Campaign:
     def run(self, progress: Show | None = None) -> CampaignResult:
         """Run the campaign to its end and write results.json, curves.json and the report."""
         show = progress or (lambda _: None)
+        if not self.run_id:  # what a run still needs may be on record already
+            refuse_keyless(self._asked(self.settings.agents.sensitivity), os.environ)
         own, texts = (Own(), {}) if self.run_id else self._brought(show)
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
@@ -249,6 +253,7 @@ class Campaign:
         _, doubts = sorted_out(own.documents, evaluator.windows.search.last_day)
         for said in [*unheard, *doubts]:
             attention.show(Progress("searching", message=said))
+        self._look(attention)
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher}, clock=self.clock)
         with evaluator.ledger.explained(evaluator.run), quietly_interrupted():
             state = asyncio.run(self._research(evaluator, own, router, attention))
@@ -260,9 +265,20 @@ class Campaign:
         record |= {"steer": self.settings.steer.record(), "own": own.record()}
         record["warnings"] += [{"code": "steer", "message": said} for said in unheard]
         record["warnings"] += [{"code": "documents", "message": said} for said in doubts]
+        written = (each for kind in ASKED for each in evaluator.ledger.events(evaluator.run, kind))
+        useless = unusable_replies((each.kind, each.key, each.body) for each in written)
+        record["warnings"] += [{"code": "replies", "message": said} for said in useless]
         spend = router.spend(evaluator.run).record()
         record |= {"ended": state["ended"] or None, "spend": spend, "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
+
+    def _look(self, attention: Attention) -> None:
+        """Say which models cannot be asked now: else a person sees agents think, and nothing come of it."""
+        hindered = asyncio.run(silent(self._asked(self.settings.agents.sensitivity), {"offline"}, os.environ))
+        if hindered:
+            said = "; ".join(hindered)
+            attention.show(Progress("looking for the models", message=said))
+            attention.event(said, {})
 
     async def _research(self, evaluator: Evaluator, own: Own, router: Router, attention: Attention) -> State:
         """Run the agents' graph over sessions on our own servers; return the state in which it ended, or rests."""

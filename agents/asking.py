@@ -14,6 +14,7 @@ from ..router.task import Sensitivity
 from .labels import label_of
 from .protocols import Desk, Json
 from .tries import tried
+from .usable import asked_before
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ async def answer(desk: Desk, question: Question) -> Json:
     A model that cannot meet its schema costs one branch, not the campaign. An ended budget closes the campaign. A model
     that is too slow or fails is asked again; what is left after that is raised, and so is what no retry heals.
     """
-    prompt = desk.own.prompt(question.role, *question.more)
+    prompt, place = desk.own.prompt(question.role, *question.more), f"{question.role}/{question.key}"
+    anew = asked_before(desk, place)
     task = Task(
         role=question.role,
         intent=question.intent,
@@ -56,7 +58,7 @@ async def answer(desk: Desk, question: Question) -> Json:
         schema=question.schema,
         prompt=prompt.digest,
         run=desk.run,
-        seed=desk.seed_for(question.key),
+        seed=desk.seed_for(f"{question.key}/anew{anew}" if anew else question.key),
         refused=question.refused,
         sensitivity=label_of(desk, question.key, question.sensitivity),
         jurisdiction=desk.config.jurisdiction,
@@ -64,7 +66,7 @@ async def answer(desk: Desk, question: Question) -> Json:
         grammar=question.grammar,
     )
     try:
-        reply = await tried(desk, f"{question.role}/{question.key}", lambda: desk.asker.ask(task))
+        reply = await tried(desk, place, lambda: desk.asker.ask(task))
     except BudgetEnded as error:
         return {"ended": str(error)}
     except ReplyRefused as error:

@@ -8,6 +8,7 @@
         ├── OwnPartError    what a person brings along cannot be used
         ├── PromptError     a prompt file is missing or has no version
         ├── NodeTimedOut    a model did not answer within the time of a node
+        ├── NoUsableReply   models answered, but nothing that can be used, and nothing was tested
         └── ResearchError   the offline researcher was asked for what it cannot read
 """
 
@@ -49,6 +50,23 @@ class NodeTimedOut(AgentError):
 
     code: ClassVar[str] = "node_timeout"
     exit_code: ClassVar[int] = 3
+
+
+class NoUsableReply(AgentError):
+    """Models answered, but with nothing that can be used, and nothing was tested: the search rests.
+
+    `place` names the question by its role and key, `said` is what the router said of the replies.
+    """
+
+    code: ClassVar[str] = "no_usable_reply"
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, place: str, said: str) -> None:
+        super().__init__(
+            f"no model gave a reply that can be used, so nothing was tested: {said}", field="models.models",
+            hint="Mend the model, or what serves it, then resume the run: it is asked anew.",
+        )  # fmt: skip
+        self.place, self.said = place, said
 
 
 class ResearchError(AgentError):

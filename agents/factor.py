@@ -12,10 +12,12 @@ from . import operators, review
 from .asking import Question, answer
 from .diversity import FACTOR
 from .drafting import MOST_DRAFTS, Drafting
+from .errors import NoUsableReply
 from .idea import language
 from .marks import Mark, Work, figure
 from .protocols import Desk, Json
 from .schemas import Candidates
+from .usable import fruitless
 
 TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor")
 
@@ -27,7 +29,13 @@ HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fiel
 
 
 async def draft(desk: Desk, work: Work) -> Json:
-    """Return what the agent drafted for one branch and step, kept in the journal: items of text, intent and descent."""
+    """Return what the agent drafted for one branch and step, kept in the journal: items of text, intent and descent.
+
+    Raises
+    ------
+    NoUsableReply
+        No reply could be used, and nothing was drafted in this search before.
+    """
 
     async def ask() -> Json:
         given = _given(desk, work)
@@ -41,6 +49,8 @@ async def draft(desk: Desk, work: Work) -> Json:
             items=context["request"]["count"], texts=_texts(desk, context),
         )  # fmt: skip
         reply = await answer(desk, question)
+        if "failed" in reply and fruitless(desk, review.number_of(work.round_key)) and not (work.step or work.attempt):
+            raise NoUsableReply(f"factor/{work.key}", reply["failed"])  # given up by the muster, unless all are such
         drafts, ended = await _redrafted(desk, work, question, reply.pop("candidates", []))
         return {**reply, **ended, "items": [operators.descent(each, _shown(work, context)) for each in drafts]}
 

@@ -9,10 +9,13 @@ from ..router.structure import one_of
 from . import documents, review
 from .asking import Question, answer
 from .diversity import Pile, Sieve, share_of
+from .errors import NoUsableReply
 from .guest import ask_guest
 from .marks import branches
 from .protocols import Desk, Json, Toolbox
 from .schemas import Ideas
+from .tries import keep_failure
+from .usable import fruitless
 
 TOOLS = ("factors.recall_attempts", "market.search_fields", "evaluation.list_formulas", "news.search_news")
 
@@ -119,9 +122,10 @@ async def propose(desk: Desk, round_number: int, count: int) -> tuple[list[str],
     pages = _pages(desk, key, memory)
     invited = min(desk.steer.agent_hypotheses, pile.room) if desk.own.agent else 0
     context = prompt_context(desk, memory, round_number, pile.room - invited, pile.refused)
+    alone = not (pile.kept or invited) and fruitless(desk, round_number)
     guest, reply = await asyncio.gather(
         ask_guest(desk, key, invited, context) if invited else _nothing(),
-        _asked(desk, key, context, pages),
+        _asked(desk, key, context, pages, alone=alone),
     )
     pile.take(guest, "own agent")
     wanted = context["request"]["count"]
@@ -151,15 +155,23 @@ def _own(desk: Desk, round_number: int, count: int) -> list[Json]:
     return [each.model_dump(mode="json") for each in desk.own.hypotheses[taken["upto"] : upto]]
 
 
-async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...]) -> Json:
-    """Return the Idea agent's reply, kept in the journal; nothing where no hypothesis is wanted of it."""
+async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...], *, alone: bool = False) -> Json:
+    """Return the Idea agent's reply, kept in the journal; nothing where no hypothesis is wanted of it.
+
+    Where the search has nothing beside it (`alone`), a question without a usable reply is no answer, and is raised.
+    """
     if context["request"]["count"] <= 0:
         return {}
 
     async def ask() -> Json:
         count = context["request"]["count"]
         question = Question("idea", "hypotheses", key, Ideas, context, more, items=count, texts=_texts_held(context))
-        return await answer(desk, question)
+        reply = await answer(desk, question)
+        if alone and "failed" in reply:
+            error = NoUsableReply(f"idea/{key}", reply["failed"])
+            keep_failure(desk, error.place, error)
+            raise error
+        return reply
 
     return await desk.once("ideas", key, ask)
 

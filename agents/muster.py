@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..router import AccessRefused, ModelFailed
-from .errors import NodeTimedOut
+from .errors import NodeTimedOut, NoUsableReply
 from .protocols import Desk, Json
-from .tries import LONGEST_REASON
+from .tries import LONGEST_REASON, keep_failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Muster", "Post"]
 
-FAULTS = (ModelFailed, NodeTimedOut)
+FAULTS = (ModelFailed, NodeTimedOut, NoUsableReply)
 """What may be one branch's own misfortune; anything else ends the search, to be resumed."""
 
 
@@ -49,7 +49,7 @@ class Muster:
 
         Raises
         ------
-        ModelFailed, NodeTimedOut
+        ModelFailed, NodeTimedOut, NoUsableReply
             Of this branch, when no other branch of the step was answered either.
         Exception
             What no retry heals, once the other branches have been heard.
@@ -62,6 +62,8 @@ class Muster:
             self._tell()
             await self._others(post)
             if not isinstance(error, FAULTS) or isinstance(error, AccessRefused) or not self._answered(post):
+                if isinstance(error, NoUsableReply):
+                    keep_failure(self._desk, error.place, error)
                 raise
             return self._given_up(post, error, nothing)
         self._tell()
@@ -88,6 +90,10 @@ class Muster:
 
     def _given_up(self, post: Post, error: Exception, nothing: Json) -> Json:
         """Write down that a branch is given up, and why."""
+        if isinstance(error, NoUsableReply):
+            body = {**nothing, "failed": error.said}
+            self._desk.journal.record(post.kind, post.key, body)
+            return body
         reason = str(error)[:LONGEST_REASON]
         body = {**nothing, "failed": reason, "given_up": True}
         self._desk.journal.record(post.kind, post.key, body)

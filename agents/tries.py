@@ -10,7 +10,7 @@ from ..router import AccessRefused, ModelFailed, RequestRefused
 from .errors import NodeTimedOut
 from .protocols import Desk
 
-__all__ = ["LONGEST_REASON", "tried"]
+__all__ = ["LONGEST_REASON", "keep_failure", "tried"]
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ async def tried(desk: Desk, key: str, ask: Callable[[], Awaitable[T]]) -> T:
         try:
             return await _within(desk.config.node_timeout_seconds, key, ask)
         except (NodeTimedOut, ModelFailed) as error:
-            number = _record(desk, key, error)
+            number = keep_failure(desk, key, error)
             if not left or isinstance(error, RequestRefused | AccessRefused):
                 raise
             tries = desk.config.node_retries - left
@@ -54,7 +54,7 @@ async def _within(seconds: float, key: str, ask: Callable[[], Awaitable[T]]) -> 
         ) from error  # fmt: skip
 
 
-def _record(desk: Desk, key: str, error: Exception) -> int:
+def keep_failure(desk: Desk, key: str, error: Exception) -> int:
     """Keep a failure under the next free number, and return it."""
     number = 1
     while desk.journal.read("failure", f"{key}/{number}") is not None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Chronicle", "Happening"]
 
 Body = Mapping[str, Any]
+PASSAGE = 60
+"""Characters of a passage by which a person knows it again."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,22 @@ def _ideas(key: str, body: Body) -> Told | None:
     return ("idea", "no hypotheses", [f"no hypotheses in {key}: {said}"]) if said else None
 
 
+def _recall(key: str, body: Body) -> Told | None:
+    """Say which of the person's documents a round was told of, and the beginnings of the passages."""
+    lines = [
+        f"told of {row.get('untrusted_name', '')} ({row.get('document', '')}): {_of_document(row)}"
+        for row in body.get("documents", [])
+    ]
+    return ("idea", "documents", [f"documents in {key}", *lines]) if lines else None
+
+
+def _of_document(row: Body) -> str:
+    passages = row.get("untrusted_passages", [])
+    said = plural(len(passages), "passage")
+    begins = "; ".join(f'"{" ".join(str(each).split())[:PASSAGE]}"' for each in passages)
+    return f"{said}{', a summary' if row.get('untrusted_summary') else ''}{f': {begins}' if begins else ''}"
+
+
 def _proposal(key: str, body: Body) -> Told:
     items = body.get("items", [])
     lines = [f"{plural(len(items), 'formula')} for {key.split('/s')[0]}"]
@@ -178,7 +196,7 @@ def _case(key: str, body: Body) -> Told:
 def _failure(key: str, body: Body) -> Told:
     agent, _, place = key.partition("/")
     place, _, number_of_try = place.rpartition("/")
-    return agent, "no answer", [f"{place}, failure {number_of_try}: {in_one_line(str(body.get('reason', '')))}"]
+    return agent, "no answer", [f"{place}, failure {number_of_try}: {body.get('reason', '')}"]
 
 
 def _review(key: str, body: Body) -> Told:
@@ -194,6 +212,7 @@ def _request(word: str) -> Callable[[str, Body], Told]:
 EVENTS: Mapping[str, Callable[[str, Any], Told | None]] = {
     "agents.hypothesis": _hypothesis,
     "agents.ideas": _ideas,
+    "agents.recall": _recall,
     "agents.proposal": _proposal,
     "agents.score": _score,
     "agents.critique": _critique,

@@ -53,9 +53,10 @@ OPTIONAL = {
     "vectorbt": ("the book's backtest", "vectorbt"),
 }
 """What each is for, and the extra that brings it."""
+RESEARCH = "research with a language model"
 ABILITIES = {
     "run the demo, and campaigns with the offline researcher": "close what is missing above",
-    "research with a language model": "name one under models in a campaign file (alphaloom init shows how), then ask "
+    RESEARCH: "name one under models in a campaign file (alphaloom init shows how), then ask "
     "again with: alphaloom doctor CAMPAIGN.yaml",
     "backtest the book": "pip install 'alphaloom[vectorbt]'",
     "keep a ledger in PostgreSQL": "pip install 'alphaloom[postgres]'",
@@ -279,6 +280,16 @@ def _abilities(findings: Sequence[Finding]) -> dict[str, bool]:
     return dict(zip(ABILITIES, able, strict=True))
 
 
+def _remedy(ability: str, findings: Sequence[Finding]) -> str:
+    """Say what to do for an ability that is missing; models that are named are to be mended, not named."""
+    named = [f for f in findings if f.group == "models" and "offline" not in f.name]
+    if ability != RESEARCH or not named:
+        return ABILITIES[ability]
+    if any(f.found.startswith("not known") for f in named):
+        return "no model that is named is known to answer; a paid one is asked by a run alone"
+    return f"{', '.join(f.name for f in named)} {'does' if len(named) == 1 else 'do'} not answer: start the server, or mend its api_base and key"
+
+
 def _print(findings: Sequence[Finding]) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -297,5 +308,5 @@ def _print(findings: Sequence[Finding]) -> None:
         console.print(table)
     console.print(Text("this machine can", style="bold"))
     for ability, able in _abilities(findings).items():
-        said = f"  yes  {ability}" if able else f"  no   {ability}: {ABILITIES[ability]}"
+        said = f"  yes  {ability}" if able else f"  no   {ability}: {_remedy(ability, findings)}"
         console.print(Text(said, style="" if able else "yellow"), soft_wrap=True)

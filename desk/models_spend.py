@@ -140,11 +140,18 @@ def _escalations(books: _Books) -> dict[str, int]:
         decision = books.decision(call)
         if decision is None:
             told["unknown"] += 1
+        elif not _below(books.config(call.run)):
+            continue
         elif decision["tier"] == "frontier":
             told["by_prompt"] += not _fixed(books.config(call.run), decision)
         else:
             told["by_failure"] += call.tier == "frontier"
     return told
+
+
+def _below(config: RouterConfig | None) -> bool:
+    """Tell whether there is a local tier to go up from, as far as is known."""
+    return config is None or any(model.tier == "local" for model in config.models.values())
 
 
 def _fixed(config: RouterConfig | None, decision: dict[str, Any]) -> bool:
@@ -161,7 +168,7 @@ def _always(books: _Books, tier: Tier) -> dict[str, Any]:
     for call in books.calls:
         if call.run not in prices:
             prices[call.run] = _price(books.config(call.run), tier, call.run)
-    why = next((each for each in prices.values() if isinstance(each, str)), "")
+    why = next((each for each in prices.values() if isinstance(each, str)), "" if prices else "no call is recorded")
     usd = math.fsum(
         call.tokens_in * price[0] + call.tokens_out * price[1]
         for call in books.calls

@@ -35,7 +35,9 @@ class Bundle(MCPServer):
 
     def __init__(self, parts: Sequence[ToolServer]) -> None:
         said = "\n".join(f"{part.name}: {part.instructions}" for part in parts)
-        super().__init__("alphaloom", instructions=said, version=version("alphaloom"), subscriptions=False)
+        super().__init__(
+            "alphaloom", instructions=said, version=version("alphaloom"), subscriptions=False, log_level="WARNING"
+        )
         self._parts = tuple(parts)
         for part in parts:
             part.beside = tuple(other for other in parts if other is not part)

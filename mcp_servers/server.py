@@ -60,7 +60,10 @@ class ToolServer(MCPServer):
 
         No notice of changes is promised: what is listed stays as it is, and nobody need wait on an open stream for more.
         """
-        super().__init__(name, instructions=instructions, version=version("alphaloom"), subscriptions=False)
+        # The SDK sets up the log of the whole process: at its own level, a terminal hears of each request to a model, too.
+        super().__init__(
+            name, instructions=instructions, version=version("alphaloom"), subscriptions=False, log_level="WARNING"
+        )
         self.entry = entry
         self.beside: tuple[ToolServer, ...] = ()
         """Servers that answer on the same connection: what is refused as unknown names theirs too."""

@@ -79,7 +79,7 @@ def failed(failures: Sequence[Failure], resting: Mapping[str, str]) -> ModelFail
 
 
 _HINTS: Mapping[type[ModelFailed], str] = {
-    ModelFailed: "`alphaloom doctor` shows which models answer. Resume the run to ask again.",
+    ModelFailed: "`alphaloom doctor CAMPAIGN.yaml` shows which of its models answer. Resume the run to ask again.",
     AccessRefused: "The server does not know this key or this model: mend the campaign file or the key, then resume the run.",
     RequestRefused: "The server refuses this one request, such as one that is too long for the model.",
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from .config import ModelSettings
 from .errors import NoModel
-from .looking import get
+from .looking import get, look_at
 from .route import secret
 
 TIMEOUT_SECONDS = 2.0
@@ -30,6 +31,42 @@ async def probe(
     """Look whether a model can be asked: a provider of this process, a key, an address that answers."""
     answers, detail = await _look(settings, providers, environment)
     return Health(name, settings.model, settings.tier, answers, detail)
+
+
+def refuse_keyless(models: Mapping[str, ModelSettings], environment: Mapping[str, str]) -> None:
+    """Raise the first `NoModel` where every one of the models needs a key that is not there."""
+    missing: list[NoModel] = []
+    for settings in models.values():
+        try:
+            secret(settings, environment)
+        except NoModel as error:
+            missing.append(error)
+    if missing and len(missing) == len(models):
+        raise missing[0]
+
+
+async def silent(
+    models: Mapping[str, ModelSettings], providers: Collection[str], environment: Mapping[str, str]
+) -> list[str]:
+    """Return what keeps models from being asked, found without a paid call: a key that is missing, a server that is not there.
+
+    A server is looked at as while it is asked: one that answers, whatever it says, is there.
+    """
+    said = await asyncio.gather(*(_hindrance(each, providers, environment) for each in models.values()))
+    return [f"{name}: {why}" for name, why in zip(models, said, strict=True) if why]
+
+
+async def _hindrance(settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]) -> str:
+    if settings.model.partition("/")[0] in providers:
+        return ""
+    try:
+        key = secret(settings, environment)
+    except NoModel as error:
+        return error.message
+    if settings.api_base is None or settings.attestation is not None:
+        return ""
+    look = await look_at(settings.api_base, key, TIMEOUT_SECONDS, own=settings.place == "local")
+    return "" if look.up else f"{look.said}; it is tried again"
 
 
 async def _look(

@@ -34,6 +34,13 @@ def test_a_model_that_does_not_answer_limits_but_does_not_fail(capsys: Capture, 
     assert printed["can"]["research with a language model"] is False
 
 
+def test_a_model_that_is_named_and_does_not_answer_is_to_be_mended_not_named(capsys: Capture, tmp_path: Path) -> None:
+    assert outcome(["doctor", "--workspace", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "no research with a language model: big (hosted_vllm/big) does not answer: start the server" in told
+    assert "name one under models" not in told
+
+
 def test_doctor_prints_one_object(capsys: Capture, tmp_path: Path) -> None:
     assert outcome(["doctor", "--json", "--workspace", str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)

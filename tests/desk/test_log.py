@@ -32,7 +32,11 @@ def workspace(tmp_path: Path) -> Path:
     with Ledger.open(tmp_path, clock=lambda: BEGAN + timedelta(seconds=next(ticks))) as ledger:
         ledger.start_run(Run("r1", {"settings": {}}, 7, "made up", BEGAN.isoformat()))
         said = {"mechanism": "slow_money", "statement": "It\x1b[31m drifts.", "direction": -1, "horizon_days": 5}
-        ledger.record_event("r1", "agents.recall", "r01", {"factors": []})
+        passages = ["Quiet  names\ndrift.", "b"]
+        row = {"document": "ab12", "untrusted_name": "desk.md", "untrusted_passages": passages}
+        ledger.record_event("r1", "agents.recall", "r01", {"factors": [], "documents": [row]})
+        why = {"error": "ModelFailed", "reason": "models.qwen: no reply\nIt does not answer."}
+        ledger.record_event("r1", "agents.failure", "idea/r01/1", why)
         ledger.record_event("r1", "agents.hypothesis", "r01/h00", {**said, "refuted_by": "no drift"})
         items = [{"key": "r01/h00/s0/c0/a0", "text": "rank(close)", "intent": "explore", "rationale": "because"}]
         ledger.record_event("r1", "agents.proposal", "r01/h00/s0/a0", {"items": items})
@@ -63,7 +67,7 @@ def test_everything_is_told_in_order_and_in_plain_words(workspace: Path, capsys:
     assert outcome(["log", "r1", "--workspace", str(workspace)]) == 0
     told = capsys.readouterr().out
     wanted = [
-        "2026-03-02", "the run begins", "hypothesis r01/h00, slow money: It?[31m drifts.",
+        "2026-03-02", "the run begins", 'told of desk.md (ab12): 2 passages: "Quiet names drift.', "r01, failure 1: models.qwen: no reply It does not answer.", "hypothesis r01/h00, slow money: It?[31m drifts.",
         "expects higher values, lower returns over 5 days; refuted by: no drift", "1 formula for r01/h00",
         "explore: rank(close)", "refused at types: rank(close)", "price and volume",
         f"scored f1: t {MINUS}3.46, RankIC {MINUS}0.0200 on search: rank(close)", "weak: turnover", "r01/h00 goes on after step 0",
@@ -80,7 +84,7 @@ def test_everything_is_told_in_order_and_in_plain_words(workspace: Path, capsys:
 def test_as_json_each_line_is_an_object(workspace: Path, capsys: Capture) -> None:
     assert outcome(["log", "latest", "--workspace", str(workspace), "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row["what"] for row in rows][:3] == ["running", "hypothesis", "formulas"]
+    assert [row["what"] for row in rows][:3] == ["running", "documents", "no answer"]
     assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
     assert {row["who"] for row in rows} == {"run", "idea", "factor", "eval", "gate", "person"}
 

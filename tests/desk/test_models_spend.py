@@ -72,6 +72,16 @@ def test_days_and_tenants_go_over_all_runs(ledger: Ledger) -> None:
     assert statement(ledger, None, "", "nobody")["calls"] == 0
 
 
+def test_where_one_tier_stands_alone_nothing_went_up_and_without_a_call_nothing_is_estimated(ledger: Ledger) -> None:
+    ledger.start_run(Run("alone", {"settings": {"models": {"models": {"large": LARGE}}}}, 1, "data", "2026"))
+    nothing = {"usd": None, "why": "no call is recorded", "estimate": True}
+    assert statement(ledger, "alone", "", None)["always"] == {"local": nothing, "frontier": nothing}
+    for name, tier in (("wanted", "local"), ("hard", "frontier")):
+        ledger.record_event("alone", "route", name, decided(tier, "factor"))
+        ledger.record_call(replace(CALL, key=name, run="alone", tier="frontier", model="large"))
+    assert statement(ledger, "alone", "", None)["escalations"] == {"by_prompt": 0, "by_failure": 0, "unknown": 0}
+
+
 def test_what_calls_under_way_hold_is_told(ledger: Ledger) -> None:
     assert isinstance(ledger.holds.hold(Wish("one", "now", "desk", 1, 0.25), [], 60.0), Hold)
     assert statement(ledger, None, "", "desk")["held"] == {"calls": 1, "usd": 0.25}

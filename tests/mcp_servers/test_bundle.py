@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,9 +14,13 @@ from mcp.types import PromptReference
 from alphaloom.evidence import Evaluator
 from alphaloom.ledger.calls import ToolCall
 from alphaloom.mcp_servers import SERVERS, Session, build_server
+from alphaloom.mcp_servers.bundle import Bundle
 from alphaloom.mcp_servers.errors import ToolError
+from alphaloom.mcp_servers.server import ToolServer
 
 from .opened import opened_to, served_to
+
+NOBODY: Any = None
 
 
 def test_one_connection_has_what_all_servers_have(evaluator: Evaluator) -> None:
@@ -51,3 +57,16 @@ def test_one_connection_has_what_all_servers_have(evaluator: Evaluator) -> None:
 
     asyncio.run(ask())
     assert {call.server for call in calls} == {f"alphaloom-{name}" for name in SERVERS}
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Bundle([]), lambda: ToolServer("one", instructions="", entry=NOBODY, scopes={}, reading="")]
+)
+def test_servers_let_no_library_tell_of_its_requests(
+    make: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [])  # as in a process of which nobody set up the log
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    make()
+    assert logging.root.handlers, "the SDK sets it up"
+    assert not logging.getLogger("httpx2").isEnabledFor(logging.INFO)

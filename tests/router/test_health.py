@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from alphaloom.router import Router
+from alphaloom.router import NoModel, Router
+from alphaloom.router.config import ModelSettings
+from alphaloom.router.health import refuse_keyless, silent
 
 Build = Callable[..., Router]
 asked: list[tuple[str, str | None]] = []
@@ -90,3 +92,32 @@ def test_a_paid_model_is_not_asked(build: Build) -> None:
         "not asked: that would be a paid call; K is set",
     )
     assert look(build, model="openai/gpt", api_key_env="K")[0] is False
+
+
+def model(**given: Any) -> ModelSettings:
+    return ModelSettings.model_validate({"model": "hosted_vllm/tiny", "place": "local"} | given)
+
+
+def test_who_cannot_be_asked_is_named_before_anybody_is(address: str) -> None:
+    models = {
+        "there": model(api_base=f"{address}/v1"),
+        "strange": model(api_base=f"{address}/nowhere/v1"),
+        "gone": model(api_base=f"http://127.0.0.1:{free_port()}/v1"),
+        "keyless": model(api_base=f"{address}/v1", api_key_env="KEY_A"),
+        "paid": ModelSettings(model="anthropic/large"),
+        "here": ModelSettings(model="double/small"),
+    }
+    gone, keyless = asyncio.run(silent(models, {"double"}, {}))
+    assert gone.startswith("gone: http://127.0.0.1:")
+    assert gone.endswith("; it is tried again")
+    assert "does not answer" in gone
+    assert keyless == "keyless: hosted_vllm/tiny needs a key, and the environment variable KEY_A is not set"
+    assert {path for path, _ in asked} == {"/health", "/nowhere/health", "/v1/models", "/nowhere/v1/models"}
+
+
+def test_without_the_key_of_any_model_nothing_is_begun() -> None:
+    two = {name: model(api_key_env=name) for name in ("KEY_A", "KEY_B")}
+    with pytest.raises(NoModel, match="KEY_A is not set"):
+        refuse_keyless(two, {})
+    refuse_keyless(two, {"KEY_B": "sk-1"})
+    refuse_keyless(two | {"free": model()}, {})
