@@ -12,7 +12,8 @@ VIEW = "Quiet names with a falling range reverse within a week."
 )
 def test_a_person_may_say_that_a_paper_is_not_to_be_shared(said: str) -> None:
     text = f"Confidential.\n\n{VIEW} {said}"
-    assert screened(text) == (text, "")
+    shown, held = screened(text)
+    assert (said in shown, held) == (True, "")
 
 
 @pytest.mark.parametrize(
