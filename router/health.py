@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from .config import ModelSettings
 from .errors import NoModel
-from .looking import get, look_at
+from .load import prefix_hits
+from .looking import get, look_at, root
 from .route import secret
 
 TIMEOUT_SECONDS = 2.0
@@ -85,14 +86,21 @@ async def _look(
         return None, f"not asked: that would be a paid call; {held}"
     if settings.attestation is not None and settings.api_base.startswith("https:"):
         return None, "not asked: its certificate is believed only with its proof, which a run asks for"
-    return await _models(settings.api_base.rstrip("/") + "/models", key)
+    return await _models(settings.api_base.rstrip("/") + "/models", key, own=settings.place == "local")
 
 
-async def _models(address: str, key: str | None) -> tuple[bool, str]:
-    """Ask one address for its list of models."""
+async def _models(address: str, key: str | None, *, own: bool) -> tuple[bool, str]:
+    """Ask one address for its list of models, and a server of one's own for what its cache spared."""
     seen = await get(address, key, TIMEOUT_SECONDS)
     if seen.status is None:
         return False, f"{address} does not answer: {seen.text}"
     if seen.status < 300:
-        return True, f"{address} answers ({seen.status})"
+        return True, f"{address} answers ({seen.status}){await _cached(address) if own else ''}"
     return False, f"{address} {'refuses the key' if seen.status in (401, 403) else 'fails'} ({seen.status})"
+
+
+async def _cached(models: str) -> str:
+    """Say how much of what it was sent a vLLM server had in its prefix cache; nothing where it does not tell."""
+    seen = await get(f"{root(models.removesuffix('/models'))}/metrics", None, TIMEOUT_SECONDS)
+    share = prefix_hits(seen.text) if seen.status == 200 else None
+    return "" if share is None else f"; {share:.0%} of its prompt tokens came from its prefix cache"

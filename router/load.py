@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["Load", "read_load", "samples"]
+__all__ = ["Load", "prefix_hits", "read_load", "samples"]
 
 WAITING = "vllm:num_requests_waiting"
 RUNNING = "vllm:num_requests_running"
@@ -51,6 +51,13 @@ def read_load(text: str) -> Load | None:
     if WAITING not in found:
         return None
     return Load(sum(found[WAITING]), sum(found.get(RUNNING, [])), max(cache))
+
+
+def prefix_hits(text: str) -> float | None:
+    """Return the share of prompt tokens that a server had in its prefix cache since it began; None where it says nothing."""
+    asked = sum(value for name, _, value in samples(text) if name == "vllm:prefix_cache_queries_total")
+    found = sum(value for name, _, value in samples(text) if name == "vllm:prefix_cache_hits_total")
+    return found / asked if asked > 0 and math.isfinite(found) else None
 
 
 def samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:

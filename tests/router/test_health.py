@@ -9,7 +9,8 @@ import pytest
 
 from alphaloom.router import NoModel, Router
 from alphaloom.router.config import ModelSettings
-from alphaloom.router.health import refuse_keyless, silent
+from alphaloom.router.health import probe, refuse_keyless, silent
+from benchmarks.servers import Server as Chat
 
 Build = Callable[..., Router]
 asked: list[tuple[str, str | None]] = []
@@ -121,3 +122,12 @@ def test_without_the_key_of_any_model_nothing_is_begun() -> None:
         refuse_keyless(two, {})
     refuse_keyless(two, {"KEY_B": "sk-1"})
     refuse_keyless(two | {"free": model()}, {})
+
+
+def test_what_a_server_of_ones_own_spared_by_its_prefix_cache_is_told() -> None:
+    told = 'vllm:prefix_cache_queries_total{engine="0"} 400.0\nvllm:prefix_cache_hits_total{engine="0"} 100.0\n'
+    with Chat(metrics=told) as server:
+        model = {"model": "hosted_vllm/tiny", "place": "local", "api_base": server.address}
+        health = asyncio.run(probe("m", ModelSettings.model_validate(model), (), {}))
+    assert health.answers
+    assert health.detail.endswith("; 25% of its prompt tokens came from its prefix cache")
