@@ -90,7 +90,7 @@ class AgentsConfig(BaseModel):
         description="which all that agents ask may not leave, such as CH; models of place local and attested ones stand in any",
     )  # fmt: skip
     tenant: str = Field(
-        default="", max_length=80,
+        default="", max_length=64, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$",
         description="on whose behalf agents ask: the caps of that name in models.budget.tenants hold over all runs",
     )  # fmt: skip
     max_likeness: float = Field(

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+import pytest
+from pydantic import ValidationError
+
 from alphaloom.agents import AgentsConfig
 
 from .doubles import Lab
@@ -16,3 +19,9 @@ def test_all_that_agents_ask_bears_the_campaigns_label_place_and_tenant(lab: Mak
     asked = campaign.model.tasks
     assert {task.role for task in asked} == {"idea", "factor", "eval"}
     assert {(task.sensitivity, task.jurisdiction, task.tenant) for task in asked} == {("confidential", "CH", "desk")}
+
+
+@pytest.mark.parametrize("name", ["a b", "desk/one", "-desk", "d" * 65])
+def test_a_tenant_has_a_name_that_a_token_may_have(name: str) -> None:
+    with pytest.raises(ValidationError, match="tenant"):
+        AgentsConfig(tenant=name)
