@@ -103,7 +103,7 @@ def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) ->
         **{f"by_{part}": _by(calls, part) for part in PARTS},
         "accepted": accepted, "per_accepted": {each: value / accepted for each, value in whole.items()} if accepted else None,
         "escalations": _escalations(books), "always": {tier: _always(books, tier) for tier in TIERS},
-        "held": _held(ledger, run, tenant),
+        "held": _held(ledger, run, tenant), "killed": _killed(ledger, run, day, tenant),
     }  # fmt: skip
 
 
@@ -200,6 +200,14 @@ def _held(ledger: Ledger, run: str | None, tenant: str | None) -> dict[str, Any]
     return {"calls": len(held), "usd": sum(each.picos for each in held) / PICO}
 
 
+def _killed(ledger: Ledger, run: str | None, day: str, tenant: str | None) -> dict[str, Any]:
+    """Return what calls could cost whose process was killed under them: nobody heard, and the caps count them."""
+    from ..ledger.tally import PICO
+
+    taken = ledger.holds.killed(run, day, tenant)
+    return {"calls": taken.calls, "usd": taken.picos / PICO}
+
+
 def _read(kept: dict[str, Any]) -> RouterConfig | None:
     """Read the models that a run wrote down; None if it was an Alphaloom whose settings are no longer read."""
     from pydantic import ValidationError
@@ -257,4 +265,9 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         always = found["always"][tier]
         told = f"{DASH}: {always['why']}" if always["why"] else f"{money(always['usd'])} (an estimate: the same tokens)"
         lines.append((f"always {tier}", told))
-    return [*lines, ("under way", f"{plural(held['calls'], 'call')}, at most {money(held['usd'])}")]
+    lines.append(("under way", f"{plural(held['calls'], 'call')}, at most {money(held['usd'])}"))
+    killed = found["killed"]
+    if killed["calls"]:
+        told = f"{plural(killed['calls'], 'call')}, at most {money(killed['usd'])} more: counted under the caps"
+        lines.append(("killed under way", told))
+    return lines

@@ -167,6 +167,14 @@ class Holds:
         """Return what is held now, oldest first."""
         return self._database.read(self._open)
 
+    def killed(self, run: str | None = None, day: str = "", tenant: str | None = None) -> Taken:
+        """Return the worst of the calls that ended with their processes: counted under the caps, and in no run's spend."""
+        found = Taken()
+        for whose, name, on, taken in self._database.read(_killed):
+            if run in (None, whose) and tenant in (None, name) and day in ("", on):
+                found += taken
+        return found
+
     def spent(self, run: str) -> Taken:
         """Return what the recorded calls of a run took."""
         return self._database.read(lambda session: self._tally.of(session, ("run", run)))
@@ -265,15 +273,19 @@ def _scope(cap: Cap, hold: Hold, day: str) -> Scope:
 
 def _lost(session: Session, scope: Scope) -> Taken:
     """Return the worst of the calls in a scope whose processes were killed before anybody heard of them."""
-    rows = session.execute(
-        "SELECT run, tenant, holds.at, tokens, picos FROM holds JOIN releases ON hold = id WHERE why = ?", (LOST,)
-    ).fetchall()
     found = Taken()
-    for run, tenant, at, tokens, amount in rows:
-        inside = {"run": run == scope[1], "tenant": tenant == scope[1], "day": day_of(at) == scope[-1]}[scope[0]]
-        if inside and (len(scope) < 3 or day_of(at) == scope[2]):
-            found += Taken(1, int(tokens), int(amount))
+    for run, tenant, day, taken in _killed(session):
+        inside = {"run": run == scope[1], "tenant": tenant == scope[1], "day": day == scope[-1]}[scope[0]]
+        if inside and (len(scope) < 3 or day == scope[2]):
+            found += taken
     return found
+
+
+def _killed(session: Session) -> list[tuple[str, str, str, Taken]]:
+    """Return run, tenant, UTC day and worst of every call whose process was killed before anybody heard of it."""
+    query = "SELECT run, tenant, holds.at, tokens, picos FROM holds JOIN releases ON hold = id WHERE why = ?"
+    rows = session.execute(query, (LOST,)).fetchall()
+    return [(run, tenant, day_of(at), Taken(1, int(tokens), int(amount))) for run, tenant, at, tokens, amount in rows]
 
 
 def _measured(taken: Taken, what: What) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.models_spend import statement
+from alphaloom.desk.models_spend import _lines, statement
 from alphaloom.ledger import Ledger, ModelCall, Run, VerdictRow
 from alphaloom.ledger.holds import Hold, Wish
 
@@ -86,6 +86,14 @@ def test_what_calls_under_way_hold_is_told(ledger: Ledger) -> None:
     assert isinstance(ledger.holds.hold(Wish("one", "now", "desk", 1, 0.25), [], 60.0), Hold)
     assert statement(ledger, None, "", "desk")["held"] == {"calls": 1, "usd": 0.25}
     assert statement(ledger, "two", "", None)["held"] == {"calls": 0, "usd": 0.0}
+
+
+def test_what_a_killed_process_had_under_way_is_told_as_such(ledger: Ledger) -> None:
+    with Ledger.open(ledger.workspace, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as killed:
+        assert isinstance(killed.holds.hold(Wish("one", "now", "desk", 1, 0.25), [], 60.0), Hold)
+    said = statement(ledger, None, "", "desk")
+    assert (said["held"], said["killed"]) == ({"calls": 0, "usd": 0.0}, {"calls": 1, "usd": 0.25})
+    assert dict(_lines(said))["killed under way"].startswith("1 call, at most $0.2500 more")
 
 
 def test_a_run_of_before_its_models_were_kept_has_no_estimate(ledger: Ledger) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from alphaloom.ledger import Event, Ledger, LedgerConflict, Run
 from alphaloom.ledger.holds import Cap, Hold, Reached, Wish
+from alphaloom.ledger.tally import Taken
 
 from .test_store import CALL
 
@@ -93,6 +94,8 @@ def test_who_lives_holds_and_the_worst_of_who_is_killed_stays_counted(
     found = ledger.holds.hold(wish(), DAY, 100.0)
     assert isinstance(found, Reached)  # nobody heard what it took
     assert (found.spent, found.held) == (0.8, 0.0)
+    assert ledger.holds.killed("one", "2026-01-02") == Taken(1, 10, int(0.8e12))
+    assert ledger.holds.killed("two") == ledger.holds.killed(tenant="desk") == Taken()
     room = [Cap("day", "usd", 1.4)]
     assert isinstance(ledger.holds.hold(wish(), room, 100.0), Hold)
     assert len(list((ledger.workspace / "under-way").iterdir())) == 1  # what it left is cleared away
