@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 IDEA = '{"text": "drift", "direction": 1}'
 LINGER = struct.pack("ii", 1, 0)
@@ -23,8 +23,9 @@ LINGER = struct.pack("ii", 1, 0)
 class Server:
     """A server of one model.
 
-    `changes` replaces members of its answers, or all of them, and `location` is where it sends whoever asks. Every `slow_every`th call takes `slow_s`. `statuses` are said to the next calls, then all is well; `hangs` lets calls, `deaf` all requests wait for ever. `served`
-    counts the answers given to each prompt, `posts`, `gets` and `cut` the calls, the looks, and the calls whose caller left.
+    `changes` replaces members of its answers, or all of them, and `location` is where it sends whoever asks. Every
+    `slow_every`th call takes `slow_s`. `statuses` are said to the next calls, then all is well; `hangs` lets calls, `deaf`
+    all requests wait for ever. `served` counts the answers given to each prompt, `posts`, `gets` and `cut` the calls, the looks, and the calls whose caller left.
     """
 
     text: str = IDEA
@@ -60,7 +61,7 @@ class Server:
     def start(self) -> Self:
         """Serve, on the port of before if there was one."""
         self._dead = threading.Event()
-        self._http = _Listener(("127.0.0.1", self.port), _handler(self))
+        self._http = _Listener(("127.0.0.1", self.port), type("Handler", (_Handler,), {"owner": self}))
         self.port = self._http.server_port
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
@@ -143,69 +144,65 @@ def _left(connection: socket.socket) -> bool:
             connection.setblocking(True)
 
 
-def _handler(server: Server) -> type[http.server.BaseHTTPRequestHandler]:
-    """Return what answers in a server's name."""
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """Answers one connection, in the name of the server that owns it."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        """Answers one connection."""
+    protocol_version = "HTTP/1.1"
+    owner: ClassVar[Server]
 
-        protocol_version = "HTTP/1.1"
+    def setup(self) -> None:
+        """Begin."""
+        super().setup()
+        self.owner.opened(self.connection, now=True)
 
-        def setup(self) -> None:
-            """Begin."""
-            super().setup()
-            server.opened(self.connection, now=True)
+    def finish(self) -> None:
+        """End."""
+        self.owner.opened(self.connection, now=False)
+        with contextlib.suppress(OSError):
+            super().finish()
 
-        def finish(self) -> None:
-            """End."""
-            server.opened(self.connection, now=False)
-            with contextlib.suppress(OSError):
-                super().finish()
+    def do_GET(self) -> None:
+        """Say that all is well, or how busy it is."""
+        with self.owner._lock:
+            self.owner.gets[self.path] += 1
+        if self.owner.deaf and not self.owner.wait(3600, self.connection):
+            return
+        if self.path == "/metrics" and self.owner.metrics is not None:
+            self._say(200, self.owner.metrics.encode())
+        else:
+            self._say(404 if self.path == "/metrics" else 200, b"{}")
 
-        def do_GET(self) -> None:
-            """Say that all is well, or how busy it is."""
-            with server._lock:
-                server.gets[self.path] += 1
-            if server.deaf and not server.wait(3600, self.connection):
-                return
-            if self.path == "/metrics" and server.metrics is not None:
-                self._say(200, server.metrics.encode())
-            else:
-                self._say(404 if self.path == "/metrics" else 200, b"{}")
+    def do_POST(self) -> None:
+        """Answer a chat."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.owner.count("posts")
+        with self.owner._lock:
+            status = self.owner.statuses.pop(0) if self.owner.statuses else 200
+        if not self.owner.wait(self.owner.seconds, self.connection):
+            return
+        self.owner.before_answer()
+        if status == 200:
+            with self.owner._lock:
+                self.owner.served[body["messages"][-1]["content"]] += 1
+        if self.owner.location:
+            self._say(307, b"{}")
+        elif isinstance(self.owner.changes, str):
+            self._say(status, self.owner.changes.encode())
+        else:
+            told = _chat(body, self.owner.text) | (self.owner.changes or {}) if status == 200 else _error(status)
+            self._say(status, json.dumps(told).encode())
 
-        def do_POST(self) -> None:
-            """Answer a chat."""
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            server.count("posts")
-            with server._lock:
-                status = server.statuses.pop(0) if server.statuses else 200
-            if not server.wait(server.seconds, self.connection):
-                return
-            server.before_answer()
-            if status == 200:
-                with server._lock:
-                    server.served[body["messages"][-1]["content"]] += 1
-            if server.location:
-                self._say(307, b"{}")
-            elif isinstance(server.changes, str):
-                self._say(status, server.changes.encode())
-            else:
-                told = _chat(body, server.text) | (server.changes or {}) if status == 200 else _error(status)
-                self._say(status, json.dumps(told).encode())
+    def _say(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        if status == 307:
+            self.send_header("Location", self.owner.location)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
-        def _say(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            if status == 307:
-                self.send_header("Location", server.location)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    return Handler
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
 
 def _chat(body: dict[str, Any], text: str) -> dict[str, Any]:

@@ -53,10 +53,11 @@ def gate(
     """Stand in front of an OpenAI-compatible server: each bearer token is a tenant, and who was served least goes first.
 
     A call is passed on as it is once it has one of the server's places. Tokens need the scope model:ask; those that name
-    the same --tenant share one turn. 401: no such token; 403: it may not ask models; 413: one
-    call is more than a minute's quota; 429: its queue is full, or its quota is reached and it does not wait (over: refuse;
-    by default a call waits for its quota, up to a minute); 503: the server is away. SIGTERM or Ctrl-C ends it: calls that hold a place are finished, those that wait are refused. It speaks plain
-    HTTP, on this machine only unless --listen names another host: let a proxy in front of it speak TLS.
+    the same --tenant share one turn. 401: no such token; 403: it may not ask models; 413: one call is more than a minute's
+    quota; 429: its queue is full, or its quota is reached and it does not wait (over: refuse; by default a call waits for
+    its quota, up to a minute); 503: the server is away. SIGTERM or Ctrl-C ends it: calls that hold a place are finished,
+    those that wait are refused. It speaks plain HTTP, on this machine only unless --listen names another host: let a proxy
+    in front of it speak TLS.
     """
     from ..ledger import read_settings
     from ..router.gateway import GatewaySettings

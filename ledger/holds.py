@@ -26,6 +26,7 @@ from .tally import PICO, Scope, Taken, Tally, day_of, moment, picos, where
 
 Registers: TypeAlias = tuple[Register[ModelCall], Register[Event]]
 What: TypeAlias = Literal["calls", "tokens", "usd"]
+Whose: TypeAlias = Literal["run", "day", "tenant", "tenant_day"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Hold:
 class Cap:
     """A limit on a run, on a UTC day of the whole record, on a tenant, or on a tenant's day."""
 
-    of: Literal["run", "day", "tenant", "tenant_day"]
+    of: Whose
     what: What
     limit: float
 

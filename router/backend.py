@@ -113,7 +113,7 @@ class Backend:
         self._pins: tempfile.TemporaryDirectory[str] | None = None
         self._inside = {name for name, each in config.models.items() if each.model.partition("/")[0] in self._aliases}
         self.charges = Charges(config.models)
-        self._clients = Clients(self._litellm, config.timeout_seconds)
+        self._clients = Clients(config.timeout_seconds)
         _backends.add(self)
         self._endpoints = Endpoints(config, self._keys, self._inside, self._timing)
 
@@ -164,9 +164,10 @@ class Backend:
         grammar: str = "",
         still: Callable[[str], bool] = bool,
     ) -> Answer:
-        """Ask the models of a route, with retries and failover; each is held to the schema in the way that its server knows.
+        """Ask the models of a route, with retries and failover; each is held to the schema in the way its server knows.
 
-        `tab` says what the call may cost beside its first attempt, and is told what it did. `still` says, right before each attempt, whether a model may see the task: a call may wait longer than a proof holds.
+        `tab` says what the call may cost beside its first attempt, and is told what it did. `still` says, right before each
+        attempt, whether a model may see the task: a call may wait longer than a proof holds.
 
         Raises
         ------
@@ -223,7 +224,7 @@ class Backend:
         return max(each, key=lambda one: one.cost_usd)
 
     def longest(self, route: Route) -> float:
-        """Return the most seconds that a call can take: all attempts, the pauses between them, and the waits for servers that went away."""
+        """Return the most seconds that a call can take: all attempts, the pauses between, the waits for servers that went away."""
         tries, models = 1 + self._config.retries, 1 + len(route.fallbacks)
         attempt = DRIPPING * self._config.timeout_seconds + LONGEST_PAUSE_S
         return (models + tries) * tries * attempt + tries * self._config.health.patience_seconds

@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..ledger import Event, Ledger, ModelCall
-from ..ledger.holds import Cap, Hold, Reached, Wish
+from ..ledger.holds import Cap, Hold, Reached, Whose, Wish
 from ..ledger.tally import PICO
 from .config import ModelBudget
 from .errors import BudgetEnded
@@ -149,9 +149,9 @@ class Account:
     def _of_all(self, tenant: str) -> list[Cap]:
         """Return the caps over all runs that count a call of a tenant."""
         own = self._budget.tenants.get(tenant)
-        caps = [("day", self._budget.day_usd)]
+        caps: list[tuple[Whose, float | None]] = [("day", self._budget.day_usd)]
         caps += [("tenant", own.usd), ("tenant_day", own.day_usd)] if own else []
-        return [Cap(of, "usd", limit) for of, limit in caps if limit is not None]  # type: ignore[arg-type]
+        return [Cap(of, "usd", limit) for of, limit in caps if limit is not None]
 
     def _ended(self, found: Reached, tenant: str) -> BudgetEnded:
         """Return the error that says which cap is reached, and whose."""

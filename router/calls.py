@@ -162,12 +162,12 @@ class Calls:
         async with account.reserve(turn.key, worst, longest, task.tenant) as hold:
             if hold is None:
                 return None
-            beside: list[Hold] = []
+            further: list[Hold] = []
 
             def more(another: Beside) -> bool:
-                key = digest(f"{turn.key} {len(beside) + 1}")
+                key = digest(f"{turn.key} {len(further) + 1}")
                 found = account.more(key, _amount(another), longest, task.tenant)
-                beside.extend([found] if found else [])
+                further.extend([found] if found else [])
                 return found is not None
 
             tab = Tab(more)
@@ -179,7 +179,7 @@ class Calls:
                 self._charge_lost(turn, account, hold, tab.beside)
                 raise
             finally:
-                for each in beside:
+                for each in further:
                     account.release(each)
         return call, answer
 

@@ -20,14 +20,12 @@ class Clients:
 
     Parameters
     ----------
-    litellm : module
-        LiteLLM, loaded.
     seconds : float
         For silence.
     """
 
-    def __init__(self, litellm: Any, seconds: float) -> None:
-        self._litellm, self._seconds = litellm, seconds
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._loop: asyncio.AbstractEventLoop | None = None
         self._made: dict[tuple[str, str], Any] = {}
 

@@ -27,8 +27,8 @@ class Endpoint:
 
     `address` is its server's, empty where there is none to look at: a provider of this process, or one that LiteLLM knows
     by name, which only a paid call could try. `alive` says that something was once heard of it, `away_since` when it was
-    found gone, and
-    `doubtful` that only one look says so, which found nobody in time; `coming` counts the calls that were told to begin with it and have not yet begun.
+    found gone, and `doubtful` that only one look says so, which found nobody in time; `coming` counts the calls that were
+    told to begin with it and have not yet begun.
     """
 
     name: str

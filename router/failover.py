@@ -50,8 +50,9 @@ class Tab:
 class Call:
     """What is asked.
 
-    `send` makes one attempt at a model and raises `Missed` where nothing comes of it; `fits` says whether an answer is of use; `worst` is what an attempt at a model can
-    take, to be charged where its answer is never seen, `charge` what an answer took, and `tab` what it may cost in all; `hedged` lets a second model be asked beside the first.
+    `send` makes one attempt at a model and raises `Missed` where nothing comes of it; `fits` says whether an answer is of
+    use; `worst` is what an attempt at a model can take, to be charged where its answer is never seen, `charge` what an
+    answer took, and `tab` what it may cost in all; `hedged` lets a second model be asked beside the first.
     """
 
     names: tuple[str, ...]

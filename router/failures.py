@@ -14,6 +14,8 @@ Kind: TypeAlias = Literal["late", "lost", "broken", "refused"]
 """No answer in time; no connection, or it broke; the server's own failure, or it has too much to do; it will not take this."""
 
 _LATE = {"TimeoutError", "TimeoutException", "Timeout"}
+_UNCONNECTED = {"ConnectTimeout", "PoolTimeout"}
+"""Too late before anything was sent."""
 _UNSENT = {"ConnectionRefusedError", "ClientConnectorError", "gaierror"}
 _LOST = {"ConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError"}
 
@@ -54,7 +56,8 @@ def failure(model: str, missed: Missed, seconds: float) -> Failure:
     if names & _UNSENT:
         return Failure(model, "lost", said, seconds=seconds)
     if names & _LATE:
-        return Failure(model, "late", said or f"no answer within {seconds:.3g} s", charged=True, seconds=seconds)
+        charged = not names & _UNCONNECTED
+        return Failure(model, "late", said or f"no answer within {seconds:.3g} s", charged=charged, seconds=seconds)
     if names & _LOST:
         return Failure(model, "lost", said, charged=True, seconds=seconds)
     if isinstance(status, int) and 300 <= status < 400:

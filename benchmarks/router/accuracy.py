@@ -25,9 +25,9 @@ from alphaloom.router.classifier.model import Classifier
 from alphaloom.router.classifier.noise import NOISES, noisy
 from alphaloom.router.config import RoutingSettings
 from alphaloom.router.deciding import Asked, Decider
-from benchmarks.router.prompts import MODELS, Prompt, held_out, resampled, training
+from benchmarks.router.prompts import MODELS, Prompt, held_out, resampled
 from benchmarks.router.report import interval
-from benchmarks.router.scorers import Tfidf
+from benchmarks.router.scorers import beside
 
 SEED = 5
 SMALL_BELOW = RoutingSettings().most_hard
@@ -79,17 +79,9 @@ def main(given: Sequence[str]) -> int:
 
 def readers(embedding: Path | None) -> dict[str, Reader]:
     """Return the router's classifier and its rivals; without scikit-learn its row is left out."""
-    found = {"router": reader_of(Classifier.shipped())}
-    try:
-        found["TF-IDF + LR"] = Tfidf(training()).read
-    except ImportError:
-        print("scikit-learn is not installed: no row for it")
-    if embedding is not None:
-        from alphaloom.router.classifier.embedding import Embedded
-
-        own = Embedded(embedding)
-        found[own.name] = reader_of(Classifier(own, own.name))
-    return found
+    tfidf, own = beside(embedding)
+    found: dict[str, Reader] = {"router": reader_of(Classifier.shipped())}
+    return found | ({"TF-IDF + LR": tfidf.read} if tfidf else {}) | ({own.name: reader_of(own)} if own else {})
 
 
 def reader_of(classifier: Classifier) -> Reader:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.model import Classifier
 from alphaloom.router.deciding import Asked, Decider
-from benchmarks.router.prompts import MODELS, mixed, training
-from benchmarks.router.scorers import Tfidf
+from benchmarks.router.prompts import MODELS, mixed
+from benchmarks.router.scorers import beside
 
 WARM = 100
 LIMIT_MS = 5.0
@@ -66,16 +66,8 @@ def calls(embedding: Path | None) -> Mapping[str, Callable[[str], object]]:
         "read": classifier.read,
         "decide": lambda text: decider.decide(Asked(prompt=text, role="factor")),
     }
-    try:
-        found["TF-IDF + LR"] = Tfidf(training()).read
-    except ImportError:
-        print("scikit-learn is not installed: no row for it")
-    if embedding is not None:
-        from alphaloom.router.classifier.embedding import Embedded
-
-        own = Embedded(embedding)
-        found[own.name] = Classifier(own, own.name).read
-    return found
+    tfidf, own = beside(embedding)
+    return found | ({"TF-IDF + LR": tfidf.read} if tfidf else {}) | ({own.name: own.read} if own else {})
 
 
 def durations(call: Callable[[str], object], texts: Sequence[str]) -> NDArray[np.float64]:

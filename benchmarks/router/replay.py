@@ -19,7 +19,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,10 +34,7 @@ from benchmarks.router.picture import draw
 from benchmarks.router.prompts import MODELS, Prompt, held_out, training
 from benchmarks.router.report import report
 from benchmarks.router.rows import FAILURE_USD, oracle, oracle_of_cascade, points
-from benchmarks.router.scorers import READERS, ROUTER, Scorers
-
-if TYPE_CHECKING:
-    from alphaloom.router.classifier.embedding import Embedded
+from benchmarks.router.scorers import READERS, ROUTER, Scorers, embedded
 
 
 def replayed(prompts: Sequence[Prompt], scorers: Scorers, law: Law, seed: int) -> Replay:
@@ -92,15 +88,6 @@ def main(given: Sequence[str]) -> int:
     print(sensitivity(written, scorers, law, told.seed))
     print(verdict(behind))
     return int(bool(behind))
-
-
-def embedded(folder: Path | None) -> Embedded | None:
-    """Return the embedding of a folder, or none."""
-    if folder is None:
-        return None
-    from alphaloom.router.classifier.embedding import Embedded
-
-    return Embedded(folder)
 
 
 def verdict(behind: Sequence[tuple[str, str]]) -> str:

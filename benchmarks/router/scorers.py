@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +16,12 @@ from alphaloom.router.classifier.examples import Example
 from alphaloom.router.classifier.features import BUCKETS, buckets, features
 from alphaloom.router.classifier.model import Classifier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, drawn
-from benchmarks.router.prompts import Prompt
+from benchmarks.router.prompts import Prompt, training
 
 if TYPE_CHECKING:
     from alphaloom.router.classifier.embedding import Embedded
 
-__all__ = ["OWN", "READERS", "ROUTER", "Factors", "Scorers", "Tfidf"]
+__all__ = ["OWN", "READERS", "ROUTER", "Factors", "Scorers", "Tfidf", "beside", "embedded"]
 
 Numbers = NDArray[np.float64]
 NEIGHBOURS = 30
@@ -155,3 +156,23 @@ class Factors:
 
     def _seen(self, rows: sp.csr_array) -> Numbers:
         return np.hstack([rows @ self._directions, np.ones((rows.shape[0], 1))])
+
+
+def embedded(folder: Path | None) -> Embedded | None:
+    """Return the embedding of a folder, or none."""
+    if folder is None:
+        return None
+    from alphaloom.router.classifier.embedding import Embedded
+
+    return Embedded(folder)
+
+
+def beside(embedding: Path | None) -> tuple[Tfidf | None, Classifier | None]:
+    """Return who reads prompts beside the router: TF-IDF where scikit-learn is installed, and an embedding where one is named."""
+    own = embedded(embedding)
+    try:
+        tfidf: Tfidf | None = Tfidf(training())
+    except ImportError:
+        print("scikit-learn is not installed: no row for it")
+        tfidf = None
+    return tfidf, Classifier(own, own.name) if own else None

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -67,7 +67,8 @@ def test_without_documents_prompts_have_the_bytes_that_they_always_had(
     plain.run()
     assert not any("untrusted_documents" in body for _, body in asked(plain))
     assert {task.prompt for task, _ in asked(plain, "idea")} == {load_prompts("idea").digest}
-    told.documents = replace(told.documents, screen=lambda text: (text, "speaks to machines"))  # type: ignore[type-var]
+    assert told.documents is not None
+    told.documents = replace(told.documents, screen=lambda text: (text, "speaks to machines"))
     told.run()
     assert [task.messages for task, _ in asked(told)] == [task.messages for task, _ in asked(plain)]
     assert ("no_passage", {"round": 1}) in told.shown
@@ -145,7 +146,7 @@ LABELS = st.sampled_from(["public", "internal", "confidential"])
 
 @given(LABELS, LABELS, LABELS)
 def test_no_question_is_less_confidential_than_what_it_may_hold(campaigns: Any, told: Any, own: Any) -> None:
-    bench = Lab(Path(), config=SMALL.model_copy(update={"sensitivity": campaigns}), documents=Documents(*[None] * 6))  # type: ignore[arg-type]
+    bench = Lab(Path(), config=SMALL.model_copy(update={"sensitivity": campaigns}), documents=cast(Documents, object()))
     bench.journal.record("recall", "r02", {"told_label": told})
     desk = bench.desk()
     assert label_of(desk, "r02/h00/s0/a0", own) == strictest([campaigns, told, own])

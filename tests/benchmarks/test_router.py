@@ -190,7 +190,7 @@ def test_what_is_typed_is_another_text_of_the_same_label() -> None:
 
 
 def test_latency_is_measured_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency, "training", lambda: FEW)
+    monkeypatch.setattr("benchmarks.router.scorers.training", lambda: FEW)
     texts = mixed(120, 1)
     timed = {name: latency.durations(call, texts) for name, call in latency.calls(None).items()}
     assert set(timed) >= {"read", "decide"}
@@ -218,7 +218,7 @@ def test_scikit_learn_may_be_missing(monkeypatch: pytest.MonkeyPatch, capsys: py
     def none(_: object) -> Tfidf:
         raise ImportError
 
-    monkeypatch.setattr(accuracy, "Tfidf", none)
+    monkeypatch.setattr("benchmarks.router.scorers.Tfidf", none)
     assert set(accuracy.readers(None)) == {"router"}
     assert "scikit-learn" in capsys.readouterr().out
 

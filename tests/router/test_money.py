@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Ledger
-from alphaloom.router import BudgetEnded, ModelFailed, Router, Task
+from alphaloom.ledger.holds import Wish
+from alphaloom.router import BudgetEnded, ModelFailed, ModelSettings, Router, Task
 from alphaloom.router.prices import price_of
 from benchmarks.servers import Server
 
@@ -92,11 +93,28 @@ def test_an_answer_that_says_nothing_sound_of_its_price_is_not_free(
     assert server.posts == 1
 
 
+@pytest.mark.parametrize("provider", ["hosted_vllm", "openai"])
+def test_a_call_that_found_nobody_costs_nothing(
+    build: Build, task: Make, server: Server, ledger: Ledger, provider: str
+) -> None:
+    settings = paid(server, timeout_seconds=20, retries=1, cooldown_seconds=0)
+    settings["models"]["m"]["model"] = f"{provider}/tiny"
+
+    async def course() -> None:
+        router = build(**settings)
+        await router.ask(task("while it is there", max_tokens=100))
+        server.kill()
+        with pytest.raises(ModelFailed):
+            await router.ask(task("when it is gone", max_tokens=100))
+        await router.close()
+
+    asyncio.run(course())
+    assert len(ledger.calls("one")) == 1
+
+
 def test_a_hold_whose_process_was_killed_stays_counted(
     build: Build, task: Make, server: Server, ledger: Ledger
 ) -> None:
-    from alphaloom.ledger.holds import Wish
-
     hold = ledger.holds.hold(Wish("one", "k" * 64, "", 100, 1.0), [], 60.0)
     assert not isinstance(hold, str)
     ledger.holds._own.clear()  # as if another had made it that is gone
@@ -108,8 +126,6 @@ def test_a_hold_whose_process_was_killed_stays_counted(
 
 
 def test_a_long_prompt_costs_what_the_list_says_of_long_ones() -> None:
-    from alphaloom.router import ModelSettings
-
     settings = ModelSettings.model_validate({"model": "gemini/gemini-2.5-pro"})
     short, long = price_of(settings, 1_000), price_of(settings, 300_000)
     assert short is not None
