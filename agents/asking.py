@@ -12,6 +12,7 @@ from ..router import BudgetEnded, ReplyRefused, Task
 from ..router.structure import Shape, reply_grammar
 from ..router.task import Sensitivity
 from .labels import label_of
+from .marks import told
 from .protocols import Desk, Json
 from .tries import tried
 from .usable import asked_before
@@ -54,7 +55,7 @@ async def answer(desk: Desk, question: Question) -> Json:
     task = Task(
         role=question.role,
         intent=question.intent,
-        messages=prompt.messages(question.context),
+        messages=prompt.messages(told(question.context)),
         schema=question.schema,
         prompt=prompt.digest,
         run=desk.run,

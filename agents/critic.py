@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from ..factors.words import numbered
 from . import operators, review
 from .asking import Question, answer
 from .factor import HYPOTHESIS
-from .marks import Mark, Work, figure
+from .marks import Mark, Work
 from .protocols import Desk, Json
 from .schemas import Critique
 
 TOOLS = ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit_to_gate")
 
+SEEN = "criticised"
+"""Under which the journal keeps what a critique saw: the next one sees it too, before what is new."""
 SHOWN = 3
 NUMBERS = ("rank_ic", "t", "icir", "turnover", "net_sharpe", "coverage")
 TABLES = ("decay", "by_year")
@@ -32,25 +35,33 @@ def measured(desk: Desk, mark: Mark) -> Json:
     scored = desk.journal.read("score", mark.key) or {}
     sheet = scored.get("sheet", {})
     return {
-        "id": mark.id,
         "text": scored.get("text", ""),
-        **{name: figure(sheet.get(name)) for name in NUMBERS},
-        **{name: {key: figure(value) for key, value in sheet.get(name, {}).items()} for name in TABLES},
-        "quantile_returns": [figure(value) for value in sheet.get("quantile_returns", [])],
+        **{name: sheet.get(name) for name in NUMBERS},
+        **{name: dict(sorted(sheet.get(name, {}).items(), key=lambda row: int(row[0]))) for name in TABLES},
+        "quantile_returns": sheet.get("quantile_returns", []),
         "weaknesses": [{"code": w["code"], "message": w["message"]} for w in scored.get("weaknesses", [])],
     }
 
 
+def _best(desk: Desk, work: Work) -> list[Mark]:
+    """Return the best after each step so far, in the order in which they were measured, and keep which they are."""
+    seen = desk.journal.read(SEEN, f"{work.branch}/s{work.step - 1}") or {"marks": []}
+    marks = sorted({*(Mark(*row) for row in seen["marks"]), *work.best[:SHOWN]}, key=lambda mark: numbered(mark.key))
+    desk.journal.record(SEEN, f"{work.branch}/s{work.step}", {"marks": [list(mark) for mark in marks]})
+    return marks
+
+
 def _context(desk: Desk, work: Work) -> Json:
+    """Return the context; what the critique before saw comes first, since a server computes an equal beginning only once."""
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
     number = review.number_of(work.round_key)
     learnt = operators.told(desk, number)
     record = review.shown(desk, number) | ({"operators": learnt} if learnt else {})
     return {
-        "task": "critique",
         "market": {"horizon_days": desk.horizon_days},
         **({"record": record} if record else {}),
         "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS},
-        "factors": [measured(desk, mark) for mark in work.best[:SHOWN]],
+        "factors": [measured(desk, mark) for mark in _best(desk, work)],
         "request": {"step": work.step, "remaining": desk.config.steps - work.step},
+        "task": "critique",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -14,7 +14,7 @@ from .diversity import FACTOR
 from .drafting import MOST_DRAFTS, Drafting
 from .errors import NoUsableReply
 from .idea import language
-from .marks import Mark, Work, figure
+from .marks import Work, finite
 from .protocols import Desk, Json
 from .schemas import Candidates
 from .usable import fruitless
@@ -25,6 +25,7 @@ WINDOWS = (1, 2, 3, 4, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
 """Windows in rows that a model held to a grammar may write."""
 SHOWN_ELITE = 12
 SHOWN_TRIED = 60
+SHOWN_SCORED = 60
 HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
 
 
@@ -52,7 +53,8 @@ async def draft(desk: Desk, work: Work) -> Json:
         if "failed" in reply and fruitless(desk, review.number_of(work.round_key)) and not (work.step or work.attempt):
             raise NoUsableReply(f"factor/{work.key}", reply["failed"])  # given up by the muster, unless all are such
         drafts, ended = await _redrafted(desk, work, question, reply.pop("candidates", []))
-        return {**reply, **ended, "items": [operators.descent(each, _shown(work, context)) for each in drafts]}
+        shown = _shown(desk, context)
+        return {**reply, **ended, "items": [operators.descent(each, shown) for each in drafts]}
 
     return await desk.once("drafts", work.key, ask)
 
@@ -143,28 +145,33 @@ async def score(desk: Desk, branch: str, item: Json) -> Json:
     return await desk.once("score", item["key"], call)
 
 
-def figures(desk: Desk, mark: Mark) -> Json:
-    """Return what a prompt says of one scored formula."""
-    scored = desk.journal.read("score", mark.key) or {}
+def outcome(desk: Desk, key: str) -> Json:
+    """Return what a prompt says of one attempt: the formula's figures, or the stage at which a program refused it."""
+    scored = desk.journal.read("score", key) or {}
+    if not scored.get("ok"):
+        return {"text": scored.get("text", ""), "stage": scored.get("stage", "")}
     sheet = scored.get("sheet", {})
     return {
-        "id": mark.id,
+        "id": scored.get("id", ""),
         "text": scored.get("text", ""),
-        "t": round(mark.t, 2),
-        "rank_ic": figure(sheet.get("rank_ic")),
-        "turnover": figure(sheet.get("turnover")),
+        "t": finite(sheet.get("t")) or 0.0,
+        "rank_ic": sheet.get("rank_ic"),
+        "turnover": sheet.get("turnover"),
         "weaknesses": [weakness["code"] for weakness in scored.get("weaknesses", [])],
     }
 
 
 def _context(desk: Desk, work: Work) -> Json:
-    """Return the context: what all branches of a round share first, since a server computes an equal beginning only once."""
+    """Return the context, of which a server computes an equal beginning only once.
+
+    First what all branches of a round share, then what a branch is told at all its steps, to which later steps add at the
+    end, then what this one question is about.
+    """
     memory = desk.journal.read("recall", work.round_key) or {}
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
     past = memory if desk.config.memory else {}
     learnt = operators.told(desk, review.number_of(work.round_key))
     return {
-        "task": "repair" if work.refused else "factor",
         "language": language(desk, memory),
         "market": {"horizon_days": desk.horizon_days},
         **({"steer": desk.steer.record()} if desk.steer.record() else {}),
@@ -172,18 +179,19 @@ def _context(desk: Desk, work: Work) -> Json:
             "library": memory.get("library", []),
             **({"operators": learnt} if learnt else {}),
             **review.shown(desk, review.number_of(work.round_key)),
-            "unexplored": past.get("unexplored", []) if work.step == 0 else [],
-            "elite": [figures(desk, mark) for mark in work.elite[:SHOWN_ELITE]],
-            "cited": _cited(past, hypothesis),
-            "tried": _tried(desk, past, hypothesis, work),
+            "unexplored": past.get("unexplored", []),
+            "tried": _tried(past, hypothesis),
+            "elite": [outcome(desk, mark.key) for mark in work.elite[:SHOWN_ELITE]],
         },
         "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},
         "branch": {
-            "parents": [figures(desk, mark) for mark in work.best],
+            "cited": _cited(past, hypothesis),
+            "scored": _scored(desk, work),
             "critique": _critique(desk, work),
             "refused": [_refusal(desk, key) for key in work.refused],
         },
         "request": {"count": _wanted(desk, work), "step": work.step, **_rules(desk)},
+        "task": "repair" if work.refused else "factor",
     }
 
 
@@ -192,11 +200,10 @@ def _rules(desk: Desk) -> Json:
     return ({"python": True} if desk.config.python else {}) | ({} if desk.config.directed else {"directed": False})
 
 
-def _shown(work: Work, context: Json) -> list[Json]:
+def _shown(desk: Desk, context: Json) -> list[Json]:
     """Return the formulas that a prompt showed as possible parents, their t with all its digits."""
-    exact = {mark.id: mark.t for mark in (*work.best, *work.elite)}
-    rows = [*context["branch"]["parents"], *context["record"]["elite"], *context["record"]["cited"]]
-    return [{**row, "t": exact.get(row["id"], row["t"])} for row in rows]
+    rows = [*context["branch"]["scored"], *context["record"]["elite"], *context["branch"]["cited"]]
+    return [{**row, "t": (desk.journal.read("mark", row["id"]) or row)["t"]} for row in rows if row.get("id")]
 
 
 def _wanted(desk: Desk, work: Work) -> int:
@@ -228,15 +235,28 @@ def _critique(desk: Desk, work: Work) -> Json | None:
     return {name: kept[name] for name in heard if name in kept}
 
 
-def _tried(desk: Desk, memory: Json, hypothesis: Json, work: Work) -> list[str]:
-    """Return texts measured before for the same mechanism, and in this branch's earlier steps."""
+def _tried(memory: Json, hypothesis: Json) -> list[str]:
+    """Return texts measured for the same mechanism before the round began."""
     same = {h["id"] for h in memory.get("hypotheses", []) if h.get("mechanism") == hypothesis.get("mechanism")}
-    past = [factor["text"] for factor in memory.get("factors", []) if factor.get("hypothesis") in same]
-    own = []
-    for step, attempt in product(range(work.step), range(1 + desk.config.repairs)):
-        kept = desk.journal.read("proposal", f"{work.branch}/s{step}/a{attempt}") or {}
-        own += [item["text"] for item in kept.get("items", [])]
-    return (past + own)[-SHOWN_TRIED:]
+    return [factor["text"] for factor in memory.get("factors", []) if factor.get("hypothesis") in same][-SHOWN_TRIED:]
+
+
+def _scored(desk: Desk, work: Work) -> list[Json]:
+    """Return what became of this branch's formulas so far, in the order of their scores.
+
+    What a branch begins with, which a person sent back, comes before them.
+    """
+    own = [outcome(desk, key) for key in _attempted(desk, work)]
+    known = {row.get("id") for row in own}
+    return [*(outcome(desk, mark.key) for mark in work.best if mark.id not in known), *own[-SHOWN_SCORED:]]
+
+
+def _attempted(desk: Desk, work: Work) -> Iterator[str]:
+    """Yield the keys of the formulas that a branch had scored before this piece of work."""
+    for step, attempt in product(range(work.step + 1), range(1 + desk.config.repairs)):
+        if (step, attempt) < (work.step, work.attempt):
+            kept = desk.journal.read("proposal", f"{work.branch}/s{step}/a{attempt}") or {}
+            yield from (item["key"] for item in kept.get("items", []))
 
 
 def _refusal(desk: Desk, key: str) -> Json:

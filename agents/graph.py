@@ -50,6 +50,7 @@ class State(TypedDict, total=False):
     results: Annotated[dict[str, int], by_key]
     best: dict[str, Marks]
     elite: Marks
+    round_elite: Marks
     refused: dict[str, list[str]]
     sent: Marks
     ended: str
@@ -68,6 +69,7 @@ START_STATE: State = {
     "results": {},
     "best": {},
     "elite": [],
+    "round_elite": [],
     "refused": {},
     "sent": [],
     "ended": "",
@@ -118,6 +120,7 @@ async def idea_node(desk: Desk, state: State) -> State:
         "attempt": 0,
         "quota": quotas([*asked, *branches], left, per_branch),
         "best": best,
+        "round_elite": state["elite"],
         "refused": {},
         "ended": ended or spent,
         "proposed": proposed + len(branches),
@@ -275,10 +278,13 @@ def after_gate(state: State) -> str:
 
 
 def fan_out(desk: Desk, state: State, node: str) -> list[Any]:
-    """Return one piece of work per branch with evaluations left; what it sees is fixed here, before the step begins."""
+    """Return one piece of work per branch with evaluations left; what it sees is fixed here, before the step begins.
+
+    Of other branches it sees what led when the round began, at all its steps: that is read once, not at every step anew.
+    """
     from langgraph.types import Send
 
-    pieces, archive, elite = [], Archive.of(desk.config), marked(state["elite"])
+    pieces, archive, elite = [], Archive.of(desk.config), marked(state.get("round_elite", []))
     for branch in sorted(state["quota"]):
         piece = piece_of(desk, state if node == "factor" else {**state, "refused": {}}, branch)
         if piece.count > 0:

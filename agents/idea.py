@@ -165,7 +165,8 @@ async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...], *, 
 
     async def ask() -> Json:
         count = context["request"]["count"]
-        question = Question("idea", "hypotheses", key, Ideas, context, more, items=count, texts=_texts_held(context))
+        said, texts = _brief(context), _texts_held(context)
+        question = Question("idea", "hypotheses", key, Ideas, said, more, items=count, texts=texts)
         reply = await answer(desk, question)
         if alone and "failed" in reply:
             error = NoUsableReply(f"idea/{key}", reply["failed"])
@@ -174,6 +175,17 @@ async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...], *, 
         return reply
 
     return await desk.once("ideas", key, ask)
+
+
+def _brief(context: Json) -> Json:
+    """Return a context without what its reader cannot use: how operators are written, and the price of size in a merit."""
+    spoken, record = context["language"], context["record"]
+    listed = [str(each).partition("(")[0] for each in names(spoken["operators"])]
+    rows = {
+        part: [{name: value for name, value in row.items() if name != "merit"} for row in record[part]]
+        for part in ("factors", "leaders")
+    }
+    return {**context, "language": {**spoken, "operators": listed}, "record": {**record, **rows}}
 
 
 def _texts_held(context: Json) -> Callable[[], Mapping[str, str]] | None:
@@ -215,17 +227,16 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
     remembered = memory if desk.config.memory else {}
     told = [*_refused_before(desk, round_number), *refused][-SHOWN_REFUSED:]
     return {
-        "task": "idea",
         "market": {"horizon_days": desk.horizon_days, "fields": memory.get("described") or memory.get("fields", [])},
         "language": language(desk, memory),
         **({"steer": steer} if steer else {}),
         **({"untrusted_news": _texts(memory)} if memory.get("news") else {}),
         **({"untrusted_documents": memory["documents"]} if memory.get("documents") else {}),
         "record": {
+            "hypotheses": remembered.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
             "factors": remembered.get("factors", [])[:SHOWN],
             "leaders": remembered.get("leaders", []),
             "unexplored": remembered.get("unexplored", []),
-            "hypotheses": remembered.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
             "mechanisms": remembered.get("mechanisms", []),
             "refusals": remembered.get("refusals", []),
             "library": memory.get("library", []),
@@ -236,6 +247,7 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
         "request": {"count": count, "round": round_number, "spent": memory.get("spent", 0.0)}
         | ({"surveying": True} if remembered.get("surveying") else {})
         | ({"python": True} if desk.config.python else {}),
+        "task": "idea",
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..factors.words import numbered
 from .protocols import Journal
@@ -34,10 +34,18 @@ def finite(value: object) -> float | None:
     return None
 
 
-def figure(value: object) -> float | None:
-    """Return a number as a prompt tells it: four digits that count; more say nothing to a reader and are paid for."""
-    number = finite(value)
-    return None if number is None else float(f"{number:.4g}")
+def told(value: Any) -> Any:
+    """Return plain data as a prompt tells it: numbers by three digits that count, and None for what is not finite.
+
+    A RankIC is known to a tenth of itself at best; more digits say nothing to a reader, and each is paid for.
+    """
+    if isinstance(value, dict):
+        return {name: told(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [told(each) for each in value]
+    if isinstance(value, float):
+        return finite(float(f"{value:.3g}"))
+    return value
 
 
 def ranked(marks: Iterable[Mark], limit: int) -> list[Mark]:

@@ -27,6 +27,8 @@ STRONG_T = 5.0
 DIRECTED_SHARE = 0.3
 ELITE_SHARE = 0.2
 DECAY = 0.6
+BEST = 6
+"""How many of the branch's own formulas are parents."""
 BRED, FEW = 0.9, 10
 """Share of many drafts that are changes of what was measured; the rest are fresh, and a forecast tells which are better."""
 TWICE = 0.35
@@ -132,8 +134,8 @@ def _nest(context: Context) -> Nest:
     claimed = frozenset(str(name) for name in context.part("hypothesis").get("fields", [])) or frozenset(context.fields)
     nest = Nest(context, claimed | set(context.groups), set(), set())
     texts = [str(text) for text in context.rows("record", "tried")]
-    rows = [*context.rows("record", "elite"), *context.rows("record", "library"), *context.rows("branch", "parents")]
-    rows += [*context.rows("branch", "refused"), *context.rows("record", "cited"), *context.rows("branch", "drafts")]
+    rows = [*context.rows("record", "elite"), *context.rows("record", "library"), *context.rows("branch", "scored")]
+    rows += [*context.rows("branch", "refused"), *context.rows("branch", "cited"), *context.rows("branch", "drafts")]
     for text in [*texts, *(str(row.get("text", "")) for row in rows if isinstance(row, dict))]:
         expression = nest.read(text)
         if expression is not None:
@@ -167,8 +169,8 @@ def _drafted(nest: Nest) -> list[Parent]:
 def _climb(context: Context, nest: Nest) -> None:
     """Offer changes of the best formulas; skeletons and sampled formulas where there is nothing worth changing."""
     drafts = _drafted(nest)
-    cited = _parents(nest, context.rows("record", "cited"))
-    own = drafts or [*_by_strength(_parents(nest, context.rows("branch", "parents"))), *cited]
+    cited = _parents(nest, context.rows("branch", "cited"))
+    own = drafts or [*_by_strength(_parents(nest, context.rows("branch", "scored")))[:BEST], *cited]
     elite = [] if drafts or cited else _by_strength(_parents(nest, context.rows("record", "elite")))
     best = max((abs(parent.t) for parent in own), default=0.0)
     bred = context.count if drafts else _share(context, best)
@@ -182,7 +184,7 @@ def _climb(context: Context, nest: Nest) -> None:
 def _share(context: Context, best: float) -> int:
     """Return how many formulas to breed: a survey maps first, and breeds only what luck cannot explain."""
     mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
-    if mechanism is not None and mechanism.survey and not context.rows("record", "cited"):
+    if mechanism is not None and mechanism.survey and not context.rows("branch", "cited"):
         return context.count // 2 if best >= STRONG_T else 0
     if best >= WEAK_T:
         return round(BRED * context.count) if context.count > FEW else context.count
@@ -279,7 +281,8 @@ def _repair(context: Context, nest: Nest) -> None:
 def _fill(context: Context, nest: Nest) -> None:
     """Offer skeletons, then sampled formulas, until there are enough; a survey begins with what nobody wrote yet."""
     mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
-    for row in context.rows("record", "unexplored") if mechanism is not None and mechanism.open else []:
+    begins = context.step == 0 and mechanism is not None and mechanism.open
+    for row in context.rows("record", "unexplored") if begins else []:
         if isinstance(row, dict) and 2 * len(nest.kept) < context.count:
             nest.offer(str(row.get("text", "")), "nobody wrote it yet, and it is worth a score", "explore")
     for text, said in _drawn(context):

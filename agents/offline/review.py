@@ -33,7 +33,7 @@ def review(context: Context) -> Json:
     rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     if not rows:
         return {"weaknesses": [], "advice": [{"operator": "swap_field", "why": "nothing was measured"}], "keep": False}
-    best = rows[0]
+    best = max(rows, key=lambda row: abs(float(row.get("t") or 0.0)))
     found = _named(best) + _read(best, int(context.part("hypothesis").get("direction", 1)))
     advice: dict[str, str] = {}
     for weakness in found:
@@ -42,7 +42,7 @@ def review(context: Context) -> Json:
     if len(rows) > 1:
         advice.setdefault("combine", "two formulas of this hypothesis may be good for different reasons")
     listed = [{"operator": operator, "why": why} for operator, why in advice.items()][:MOST]
-    strength = max(abs(float(row.get("t") or 0.0)) for row in rows)
+    strength = abs(float(best.get("t") or 0.0))
     return {"weaknesses": found, "advice": listed, "keep": strength >= HOPELESS_T[min(context.step, 2)]}
 
 

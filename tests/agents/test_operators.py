@@ -14,7 +14,7 @@ from alphaloom.agents.operators import count, descent, operator_of, pooled, told
 from alphaloom.agents.schemas import UNDIRECTED
 
 from .doubles import SMALL, Lab, Servers, ask
-from .test_researcher import RECORD, factor_context, row
+from .test_researcher import factor_context, row
 
 SEVERAL = SMALL.model_copy(update={"rounds": 3, "steps": 2, "candidates": 4})
 Kept = dict[str, dict[str, Any]]
@@ -136,12 +136,9 @@ def intents(body: dict[str, Any]) -> set[str]:
 
 def test_a_follow_up_without_a_critique_makes_what_cures_its_parents_weaknesses() -> None:
     cited = [row("ts_mean(returns, 20)", 4.0, weaknesses=["decay"])]
-    record = RECORD | {"cited": cited}
-    body = factor_context([], record=record, request={"count": 8, "step": 0})
+    body = factor_context([], cited=cited, request={"count": 8, "step": 0})
     assert intents(body) & {*DIRECTED} == {"shorten", "retime"}
-    plain = factor_context(
-        [], record=RECORD | {"cited": [cited[0] | {"weaknesses": []}]}, request={"count": 8, "step": 0}
-    )
+    plain = factor_context([], cited=[cited[0] | {"weaknesses": []}], request={"count": 8, "step": 0})
     assert not intents(plain) & {*DIRECTED}
 
 

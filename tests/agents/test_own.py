@@ -14,6 +14,7 @@ import pytest
 
 from alphaloom.agents import AgentsConfig, Own, Steer, View
 from alphaloom.agents.errors import OwnPartError, PromptError
+from alphaloom.agents.marks import told
 from alphaloom.agents.own import OwnHypotheses, Seed, find_agent
 from alphaloom.agents.prompt import FOLDER, read_folder
 from alphaloom.agents.schemas import Hypothesis
@@ -173,10 +174,10 @@ def test_an_own_agent_sees_what_the_idea_agent_sees_and_can_change_nothing(lab: 
     SEEN.clear()
     campaign = lab(**guests("good"))
     campaign.run()
-    told = [json.loads(t.messages[1].content)["record"] for t in campaign.model.tasks if t.role == "idea"][-1]
+    said = [json.loads(t.messages[1].content)["record"] for t in campaign.model.tasks if t.role == "idea"][-1]
     view = SEEN[-1]
     assert isinstance(view.record, MappingProxyType)
-    assert [dict(row) for row in view.record["factors"]] == told["factors"]
+    assert told([dict(row) for row in view.record["factors"]]) == said["factors"]
     with pytest.raises(TypeError):
         view.record["factors"][0]["t"] = 99.0
     with pytest.raises(AttributeError):

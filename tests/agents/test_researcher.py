@@ -19,7 +19,7 @@ from alphaloom.router import load_litellm
 
 from .doubles import FIELDS, GROUPS, ask, context
 
-RECORD: dict[str, Any] = {"factors": [], "hypotheses": [], "library": [], "elite": [], "cited": [], "tried": []}
+RECORD: dict[str, Any] = {"factors": [], "hypotheses": [], "library": [], "elite": [], "tried": []}
 
 
 def hypothesis(**changes: Any) -> dict[str, Any]:
@@ -34,7 +34,8 @@ def row(text: str, t: float, **more: Any) -> dict[str, Any]:
 def factor_context(parents: list[dict[str, Any]], task: str = "factor", **parts: Any) -> dict[str, Any]:
     said = hypothesis(fields=list(FIELDS), direction=1, mechanism=parts.pop("mechanism", "attention"))
     body = {"hypothesis": said, "record": RECORD}
-    branch = {"parents": parents, "critique": parts.pop("critique", None), "refused": parts.pop("refused", [])}
+    own: dict[str, Any] = {"cited": [], "scored": parents, "critique": None, "refused": []}
+    branch = own | {name: parts.pop(name) for name in own if name in parts}
     return context(task, **body | {"branch": branch, "request": {"count": 4, "step": 1}} | parts)
 
 
@@ -71,12 +72,12 @@ def test_another_seed_gives_another_reply() -> None:
 
 
 def test_ideas_differ_in_mechanism_and_turn_from_what_was_tried() -> None:
-    first = ask(context("idea", record=RECORD, request={"count": 20, "round": 1}))["hypotheses"]
+    first = ask(context("idea", record=RECORD, request={"count": 60, "round": 1}))["hypotheses"]
     first = [idea for idea in first if idea["mechanism"] != "survey_open"]
     assert len({idea["mechanism"] for idea in first}) == len(first) >= 2
     tried = [{"id": f"r01/h{n:02d}", "mechanism": idea["mechanism"]} for n, idea in enumerate(first)]
     record = RECORD | {"hypotheses": tried}
-    second = ask(context("idea", record=record, request={"count": 20, "round": 2}))["hypotheses"]
+    second = ask(context("idea", record=record, request={"count": 60, "round": 2}))["hypotheses"]
     second = [idea for idea in second if idea["mechanism"] != "survey_open"]
     assert second
     assert {idea["mechanism"] for idea in second} & {idea["mechanism"] for idea in first} == set()

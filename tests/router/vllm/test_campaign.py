@@ -34,8 +34,21 @@ CAMPAIGN: dict[str, Any] = {
     },
     "budget": {"evaluations": 24, "trials": 4},
 }  # fmt: skip
-WIDER = {"rounds": 3, "hypotheses": 5}
-"""As many branches as a campaign usually has at the least, since they share most of their prompts."""
+WIDER: dict[str, Any] = {
+    "agents": CAMPAIGN["agents"] | {"rounds": 3, "hypotheses": 5, "steps": 3},
+    "budget": {"evaluations": 96, "trials": 4},
+    "steer": {"hypotheses": "ideas.yaml"},
+}
+"""As many branches and steps as a campaign has at the least: of five hypotheses asked for, the tiny model gives one."""
+IDEAS = [
+    {
+        "mechanism": f"{what} of {name}", "direction": 1, "horizon_days": 5, "fields": ["close", name], "regime": "any",
+        "statement": f"Stocks of which the {what} of {name} is high do better than others for a week.",
+        "who_is_on_the_other_side": "Those who must sell.", "why_it_persists": "They must sell each time.",
+        "refuted_by": "no formula of it reaches a t of 3",
+    }
+    for what in ("level", "change") for name in ("volume", "amount", "high", "low", "returns")
+]  # fmt: skip
 DEADLINE = 900.0
 
 
@@ -51,12 +64,10 @@ class Campaign:
     def workspace(self) -> Path:
         return self.folder / "workspace"
 
-    def start(self, **agents: int) -> Campaign:
+    def start(self, **settings: Any) -> Campaign:
         file = self.folder / "campaign.yaml"
         models = self.server.settings(budget={"calls": 200})
-        file.write_text(
-            yaml.safe_dump({**CAMPAIGN, "agents": CAMPAIGN["agents"] | agents, "models": models}), encoding="utf-8"
-        )
+        file.write_text(yaml.safe_dump(CAMPAIGN | settings | {"models": models}), encoding="utf-8")
         return self._begin("run", str(file))
 
     def resume(self) -> Campaign:
@@ -129,6 +140,7 @@ def settled(server: Server) -> float:
 def test_a_campaign_through_the_server_has_only_replies_that_fit(
     campaign: Campaign, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (campaign.folder / "ideas.yaml").write_text(yaml.safe_dump({"hypotheses": IDEAS}), encoding="utf-8")
     before = server.counts()
     results = campaign.start(**WIDER).finish()
     now, calls = server.counts(), campaign.calls()
@@ -143,6 +155,7 @@ def test_a_campaign_through_the_server_has_only_replies_that_fit(
     assert {call.role for call in calls} == {"idea", "factor", "eval"}
     assert set(campaign.finishes()) == {"stop"}
     assert results["evaluations"] > 0
+    assert found / asked > 0.8
 
 
 def test_a_campaign_that_is_killed_goes_on_and_pays_for_nothing_twice(campaign: Campaign, server: Server) -> None:

@@ -1,0 +1,41 @@
+"""What prompts tell of numbers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphaloom.agents.marks import told
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9) | st.floats(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12))
+def test_a_number_is_told_by_three_digits_that_count(number: float) -> None:
+    said = told(number)
+    assert abs(said - number) <= 0.00501 * abs(number)
+    assert len(f"{said:e}".partition("e")[0].strip("-0").replace(".", "").rstrip("0")) <= 3
+
+
+@given(PLAIN)
+def test_nothing_but_numbers_is_changed_and_all_of_it_can_be_written(value: Any) -> None:
+    said = told(value)
+    assert told(said) == said
+    assert skeleton(said) == skeleton(value)
+    json.dumps(said, allow_nan=False)
+
+
+def skeleton(value: Any) -> Any:
+    """Return what is left of plain data without its floats."""
+    if isinstance(value, dict):
+        return {name: skeleton(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [skeleton(each) for each in value]
+    return None if isinstance(value, float) else value
