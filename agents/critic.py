@@ -14,7 +14,7 @@ TOOLS = ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit
 
 SEEN = "criticised"
 """Under which the journal keeps what a critique saw: the next one sees it too, before what is new."""
-SHOWN = 3
+SHOWN, MOST = 3, 12
 NUMBERS = ("rank_ic", "t", "icir", "turnover", "net_sharpe", "coverage")
 TABLES = ("decay", "by_year")
 
@@ -44,9 +44,11 @@ def measured(desk: Desk, mark: Mark) -> Json:
 
 
 def _best(desk: Desk, work: Work) -> list[Mark]:
-    """Return the best after each step so far, in the order in which they were measured, and keep which they are."""
+    """Return the best after each step so far, by their keys, and keep which they are; of too many, the best now alone."""
     seen = desk.journal.read(SEEN, f"{work.branch}/s{work.step - 1}") or {"marks": []}
-    marks = sorted({*(Mark(*row) for row in seen["marks"]), *work.best[:SHOWN]}, key=lambda mark: numbered(mark.key))
+    best = work.best[:SHOWN]
+    grown = {*(Mark(*row) for row in seen["marks"]), *best}
+    marks = sorted(grown if len(grown) <= MOST else best, key=lambda mark: numbered(mark.key))
     desk.journal.record(SEEN, f"{work.branch}/s{work.step}", {"marks": [list(mark) for mark in marks]})
     return marks
 

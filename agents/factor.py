@@ -25,7 +25,7 @@ WINDOWS = (1, 2, 3, 4, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
 """Windows in rows that a model held to a grammar may write."""
 SHOWN_ELITE = 12
 SHOWN_TRIED = 60
-SHOWN_SCORED = 60
+SHOWN_SCORED, STRIDE = 60, 30
 HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
 
 
@@ -186,7 +186,7 @@ def _context(desk: Desk, work: Work) -> Json:
         "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},
         "branch": {
             "cited": _cited(past, hypothesis),
-            "scored": _scored(desk, work),
+            **_scored(desk, work),
             "critique": _critique(desk, work),
             "refused": [_refusal(desk, key) for key in work.refused],
         },
@@ -202,7 +202,8 @@ def _rules(desk: Desk) -> Json:
 
 def _shown(desk: Desk, context: Json) -> list[Json]:
     """Return the formulas that a prompt showed as possible parents, their t with all its digits."""
-    rows = [*context["branch"]["scored"], *context["record"]["elite"], *context["branch"]["cited"]]
+    branch = context["branch"]
+    rows = [*branch["scored"], *branch["best"], *context["record"]["elite"], *branch["cited"]]
     return [{**row, "t": (desk.journal.read("mark", row["id"]) or row)["t"]} for row in rows if row.get("id")]
 
 
@@ -241,14 +242,17 @@ def _tried(memory: Json, hypothesis: Json) -> list[str]:
     return [factor["text"] for factor in memory.get("factors", []) if factor.get("hypothesis") in same][-SHOWN_TRIED:]
 
 
-def _scored(desk: Desk, work: Work) -> list[Json]:
-    """Return what became of this branch's formulas so far, in the order of their scores.
+def _scored(desk: Desk, work: Work) -> Json:
+    """Return what became of this branch's formulas so far, and the best that are not among them.
 
-    What a branch begins with, which a person sent back, comes before them.
+    `scored` is in the order of the scores, so that it only grows; of many it drops the oldest, a stride at a time. `best`
+    are those that it dropped, and what the branch begins with where a person sent something back.
     """
     own = [outcome(desk, key) for key in _attempted(desk, work)]
-    known = {row.get("id") for row in own}
-    return [*(outcome(desk, mark.key) for mark in work.best if mark.id not in known), *own[-SHOWN_SCORED:]]
+    strides = max(0, -(-(len(own) - SHOWN_SCORED) // STRIDE))
+    scored = own[strides * STRIDE :]
+    known = {row.get("id") for row in scored}
+    return {"scored": scored, "best": [outcome(desk, mark.key) for mark in work.best if mark.id not in known]}
 
 
 def _attempted(desk: Desk, work: Work) -> Iterator[str]:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from . import critic, factor, gate, idea, operators, review, seeding
-from .archive import Archive, placed
+from .archive import Archive, placed, ranked_all
 from .marks import Mark, Work, ranked
 from .muster import Muster, Post
 from .protocols import Desk, Json, Place
@@ -106,7 +106,7 @@ async def idea_node(desk: Desk, state: State) -> State:
     per_branch = desk.config.candidates * (desk.config.steps + 1)
     most = max(1, min(desk.config.hypotheses, -(-left // per_branch))) if left > 0 else 0
     asked = review.branches(desk, state.get("asked", []) if left > 0 else [], f"r{number:02d}")
-    known, proposed = marked([*state["sent"], *state["elite"]]), state.get("proposed", 0)
+    known, proposed = ranked_all(marked([*state["sent"], *state["elite"]])), state.get("proposed", 0)
     best = {branch: freeze(review.parents(desk, state.get("asked", []), known, old)) for branch, old in asked.items()}
     count = max(0, min(most - len(asked), fresh(desk, proposed))) if number <= desk.config.rounds else 0
     branches, spent = await idea.propose(desk, number, count) if asked or count > 0 else ([], "")
@@ -280,11 +280,11 @@ def after_gate(state: State) -> str:
 def fan_out(desk: Desk, state: State, node: str) -> list[Any]:
     """Return one piece of work per branch with evaluations left; what it sees is fixed here, before the step begins.
 
-    Of other branches it sees what led when the round began, at all its steps: that is read once, not at every step anew.
+    Of other branches it sees what led when the round began, at all its steps, so that its prompts begin alike.
     """
     from langgraph.types import Send
 
-    pieces, archive, elite = [], Archive.of(desk.config), marked(state.get("round_elite", []))
+    pieces, archive, elite = [], Archive.of(desk.config), marked(state.get("round_elite", state["elite"]))
     for branch in sorted(state["quota"]):
         piece = piece_of(desk, state if node == "factor" else {**state, "refused": {}}, branch)
         if piece.count > 0:

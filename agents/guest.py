@@ -21,7 +21,8 @@ async def ask_guest(desk: Desk, key: str, count: int, context: Json) -> list[Jso
     Parameters
     ----------
     context
-        What the Idea agent is told in the same round: nothing is shown to this agent that is not shown to that one.
+        What the Idea agent is told in the same round; a program is told it whole, numbers with all their digits and operators
+        with their signatures.
     """
     view = _view(desk, key, count, context)
 

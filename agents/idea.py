@@ -178,14 +178,15 @@ async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...], *, 
 
 
 def _brief(context: Json) -> Json:
-    """Return a context without what its reader cannot use: how operators are written, and the price of size in a merit."""
-    spoken, record = context["language"], context["record"]
+    """Return a context with the names of operators alone: the agent writes no formulas."""
+    spoken = context["language"]
     listed = [str(each).partition("(")[0] for each in names(spoken["operators"])]
-    rows = {
-        part: [{name: value for name, value in row.items() if name != "merit"} for row in record[part]]
-        for part in ("factors", "leaders")
-    }
-    return {**context, "language": {**spoken, "operators": listed}, "record": {**record, **rows}}
+    return {**context, "language": {**spoken, "operators": listed}}
+
+
+def _without_merit(rows: Sequence[Json]) -> list[Json]:
+    """Return the rows of factors without the figure that orders them: |t| less the price of size."""
+    return [{name: value for name, value in row.items() if name != "merit"} for row in rows]
 
 
 def _texts_held(context: Json) -> Callable[[], Mapping[str, str]] | None:
@@ -234,8 +235,8 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
         **({"untrusted_documents": memory["documents"]} if memory.get("documents") else {}),
         "record": {
             "hypotheses": remembered.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
-            "factors": remembered.get("factors", [])[:SHOWN],
-            "leaders": remembered.get("leaders", []),
+            "factors": _without_merit(remembered.get("factors", [])[:SHOWN]),
+            "leaders": _without_merit(remembered.get("leaders", [])),
             "unexplored": remembered.get("unexplored", []),
             "mechanisms": remembered.get("mechanisms", []),
             "refusals": remembered.get("refusals", []),

@@ -134,8 +134,8 @@ def _nest(context: Context) -> Nest:
     claimed = frozenset(str(name) for name in context.part("hypothesis").get("fields", [])) or frozenset(context.fields)
     nest = Nest(context, claimed | set(context.groups), set(), set())
     texts = [str(text) for text in context.rows("record", "tried")]
-    rows = [*context.rows("record", "elite"), *context.rows("record", "library"), *context.rows("branch", "scored")]
-    rows += [*context.rows("branch", "refused"), *context.rows("branch", "cited"), *context.rows("branch", "drafts")]
+    shown = (("record", ("elite", "library")), ("branch", ("scored", "best", "refused", "cited", "drafts")))
+    rows = [row for part, lists in shown for name in lists for row in context.rows(part, name)]
     for text in [*texts, *(str(row.get("text", "")) for row in rows if isinstance(row, dict))]:
         expression = nest.read(text)
         if expression is not None:
@@ -156,6 +156,12 @@ def _parents(nest: Nest, rows: Sequence[object]) -> list[Parent]:
     return found
 
 
+def _measured(context: Context) -> list[Json]:
+    """Return the rows of this branch's formulas that were measured; others were refused."""
+    rows = [*context.rows("branch", "scored"), *context.rows("branch", "best")]
+    return [row for row in rows if isinstance(row, dict) and row.get("id")]
+
+
 def _by_strength(parents: Sequence[Parent]) -> list[Parent]:
     return sorted(parents, key=lambda parent: (-abs(parent.t), parent.expression.id))
 
@@ -170,7 +176,7 @@ def _climb(context: Context, nest: Nest) -> None:
     """Offer changes of the best formulas; skeletons and sampled formulas where there is nothing worth changing."""
     drafts = _drafted(nest)
     cited = _parents(nest, context.rows("branch", "cited"))
-    own = drafts or [*_by_strength(_parents(nest, context.rows("branch", "scored")))[:BEST], *cited]
+    own = drafts or [*_by_strength(_parents(nest, _measured(context)))[:BEST], *cited]
     elite = [] if drafts or cited else _by_strength(_parents(nest, context.rows("record", "elite")))
     best = max((abs(parent.t) for parent in own), default=0.0)
     bred = context.count if drafts else _share(context, best)

@@ -152,7 +152,9 @@ class Servers:
         row = {"id": expression.id, "text": expression.canonical_text, "hypothesis": hypothesis["id"]}
         noise = int(expression.id[1:5], 16) / 65_536 - 0.5
         t = hypothesis["direction"] * (self.strength(text) + noise)
-        self.scored.setdefault(expression.id, row | {"t": t, "mechanism": hypothesis["mechanism"]})
+        self.scored.setdefault(
+            expression.id, row | {"t": t, "merit": abs(t) - 0.1, "mechanism": hypothesis["mechanism"]}
+        )
         sheet = {"t": t, "rank_ic": t / 300, "turnover": 0.5, "decay": {"1": t / 200, "5": t / 300}, "by_year": {}}
         weaknesses = [{"code": "turnover", "message": "half of the book is traded each day", "value": 0.5}]
         return {"ok": True, "id": expression.id, "text": text, "sheet": sheet, "weaknesses": weaknesses, "new": True}

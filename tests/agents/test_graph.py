@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -96,7 +95,6 @@ def test_a_refused_formula_goes_back_with_the_exact_error_twice_at_most(lab: Mak
     assert repairs[0]["branch"]["refused"] == [{"text": first["text"], "stage": "types", "errors": [error]}]
     assert sorted(kinds(campaign, "score")) == [f"r01/h00/s0/c0/a{attempt}" for attempt in range(3)]
     assert [len(each["branch"]["scored"]) for each in repairs] == [1, 2]
-    assert only_grows(campaign)
 
 
 def test_a_refusal_that_no_spelling_cures_is_not_repaired(lab: Maker) -> None:
@@ -178,33 +176,6 @@ def test_a_branch_is_told_of_its_critique_and_what_it_scored(calm: Calm) -> None
     later = [context for context in asked(calm[0], "factor") if context["request"]["step"] == 1]
     assert later
     assert all(context["branch"]["scored"] and context["branch"]["critique"]["advice"] for context in later)
-
-
-def told(lab: Lab) -> dict[str, list[str]]:
-    """Return what each branch was told before each of its formulas, up to what was scored."""
-    found: dict[str, list[str]] = {}
-    for task in lab.model.tasks:
-        said = task.messages[1].content
-        if task.role == "factor":
-            found.setdefault(json.loads(said)["hypothesis"]["id"], []).append(said[: said.index('], "critique": ')])
-    return found
-
-
-def only_grows(lab: Lab) -> bool:
-    """Tell whether branches were asked more than once, and each time told all that they were told before, and more."""
-    pairs = [pair for steps in told(lab).values() for pair in pairwise(steps)]
-    return bool(pairs) and all(later.startswith(earlier) and later != earlier for earlier, later in pairs)
-
-
-def test_what_a_branch_is_told_only_grows_at_its_end(calm: Calm) -> None:
-    assert only_grows(calm[0])
-
-
-def test_branches_of_a_round_begin_alike(calm: Calm) -> None:
-    tasks = [task for task in calm[0].model.tasks if task.role == "factor"]
-    rounds = {json.loads(task.messages[1].content)["hypothesis"]["id"][:3] for task in tasks}
-    shared = {(said := task.messages[1].content)[: said.index(', "tried": ')] for task in tasks}
-    assert len(shared) <= len(rounds) < len(tasks)
 
 
 def test_no_evaluation_is_promised_twice() -> None:

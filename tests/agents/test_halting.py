@@ -114,7 +114,7 @@ def test_what_a_person_sends_back_is_worked_on_after_the_last_round_too(held: La
     later = [each for each in contexts(held) if each.get("hypothesis", {}).get("id", "").startswith("r02/")]
     assert {each["hypothesis"]["id"] for each in later} == {"r02/a00"}
     assert later[0]["hypothesis"]["asked"]["comment"] == "slower, please"
-    assert later[0]["branch"]["scored"][0]["id"] == factor
+    assert [row["id"] for row in later[0]["branch"]["best"]] == [factor]
     assert later[0]["record"]["reviews"][0]["decision"] == "asked for a change"
     pages = {load_prompts(role, "review").digest for role in ("factor", "eval")}
     assert pages <= {task.prompt for task in held.model.tasks}

@@ -218,3 +218,12 @@ def test_it_answers_through_litellm_without_a_network(monkeypatch: pytest.Monkey
     assert text == answer(messages, 3)
     assert response.usage.prompt_tokens == tokens("the prompt") + tokens(body)
     assert response.usage.completion_tokens == tokens(text)
+
+
+def test_what_was_refused_is_nobodys_parent() -> None:
+    good = row("ts_mean(returns, 20)", 4.0)
+    refused = [{"text": f"ts_mean(volume, {window})", "stage": "alignment"} for window in (5, 10, 20)]
+    body = factor_context([*refused, good], request={"count": 8, "step": 1})
+    replies = [each for seed in range(20) for each in ask(body, seed)["candidates"]]
+    assert {each.get("parent", "") for each in replies} <= {good["id"], ""}
+    assert not {parse(each["text"]).core for each in replies} & {parse(each["text"]).core for each in refused}
