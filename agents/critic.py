@@ -6,7 +6,7 @@ from ..factors.words import numbered
 from . import operators, review
 from .asking import Question, answer
 from .factor import HYPOTHESIS
-from .marks import Mark, Work
+from .marks import Mark, Work, finite
 from .protocols import Desk, Json
 from .schemas import Critique
 
@@ -15,7 +15,7 @@ TOOLS = ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit
 SEEN = "criticised"
 """Under which the journal keeps what a critique saw: the next one sees it too, before what is new."""
 SHOWN, MOST = 3, 12
-NUMBERS = ("rank_ic", "t", "icir", "turnover", "net_sharpe", "coverage")
+NUMBERS = ("rank_ic", "t", "turnover", "net_sharpe", "coverage")
 TABLES = ("decay", "by_year")
 
 
@@ -31,16 +31,23 @@ async def criticise(desk: Desk, work: Work) -> Json:
 
 
 def measured(desk: Desk, mark: Mark) -> Json:
-    """Return what was measured about one formula on the search window."""
+    """Return what was measured about one formula on the search window; RankICs to four decimals, returns in basis points."""
     scored = desk.journal.read("score", mark.key) or {}
     sheet = scored.get("sheet", {})
+    tables = {name: sheet.get(name, {}) for name in TABLES}
     return {
         "text": scored.get("text", ""),
         **{name: sheet.get(name) for name in NUMBERS},
-        **{name: dict(sorted(sheet.get(name, {}).items(), key=lambda row: int(row[0]))) for name in TABLES},
-        "quantile_returns": sheet.get("quantile_returns", []),
-        "weaknesses": [{"code": w["code"], "message": w["message"]} for w in scored.get("weaknesses", [])],
+        **{name: {row: fine(rows[row], 4) for row in sorted(rows, key=int)} for name, rows in tables.items()},
+        "quantile_returns_bps": [fine(value, 1, times=10_000) for value in sheet.get("quantile_returns", [])],
+        "weaknesses": [f"{weakness['code']}: {weakness['message']}" for weakness in scored.get("weaknesses", [])],
     }
+
+
+def fine(value: object, decimals: int, *, times: float = 1.0) -> float | None:
+    """Return a number of a sheet by so many decimals, and None for one that is missing or not finite."""
+    number = finite(value)
+    return None if number is None else round(times * number, decimals)
 
 
 def _best(desk: Desk, work: Work) -> list[Mark]:

@@ -49,9 +49,8 @@ def review(context: Context) -> Json:
 def _named(row: Json) -> list[Json]:
     """Return the weaknesses that a program named."""
     listed: list[Any] = row.get("weaknesses") or []
-    return [{"code": str(w["code"])[:60], "message": str(w["message"])[:500]} for w in listed if isinstance(w, dict)][
-        :10
-    ]
+    pairs = [str(each).partition(": ")[::2] for each in listed][:10]
+    return [{"code": code[:60], "message": message[:500]} for code, message in pairs if code]
 
 
 def _read(row: Json, direction: int) -> list[Json]:

@@ -155,7 +155,14 @@ class Servers:
         self.scored.setdefault(
             expression.id, row | {"t": t, "merit": abs(t) - 0.1, "mechanism": hypothesis["mechanism"]}
         )
-        sheet = {"t": t, "rank_ic": t / 300, "turnover": 0.5, "decay": {"1": t / 200, "5": t / 300}, "by_year": {}}
+        sheet = {
+            "t": t,
+            "rank_ic": t / 300,
+            "turnover": 0.5,
+            "decay": {"10": None, "1": t / 200, "5": 0.012345},
+            "by_year": {},
+        }
+        sheet["quantile_returns"] = [-0.001234, None, 0.0005]
         weaknesses = [{"code": "turnover", "message": "half of the book is traded each day", "value": 0.5}]
         return {"ok": True, "id": expression.id, "text": text, "sheet": sheet, "weaknesses": weaknesses, "new": True}
 

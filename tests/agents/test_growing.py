@@ -76,6 +76,14 @@ def test_a_critique_sees_what_the_one_before_saw(deep: Lab) -> None:
     assert max(map(max, shown.values())) > 3
 
 
+def test_a_critique_reads_horizons_in_order_and_returns_in_basis_points(deep: Lab) -> None:
+    (first, *_), *_ = (each["factors"] for each in contexts(deep, "eval"))
+    assert list(first["decay"]) == ["1", "5", "10"]
+    assert (first["decay"]["5"], first["decay"]["10"]) == (0.0123, None)
+    assert first["quantile_returns_bps"] == [-12.3, None, 5.0]
+    assert first["weaknesses"] == ["turnover: half of the book is traded each day"]
+
+
 def test_branches_of_a_round_begin_alike(deep: Lab) -> None:
     said = [task.messages[1].content for task in deep.model.tasks if task.role == "factor"]
     shared = {text[: text.index(', "tried": ')] for text in said}

@@ -157,7 +157,7 @@ def test_every_weakness_with_a_cure_is_answered_by_it() -> None:
         ("one_year", "condition"),
         ("decay", "shorten"),
     ):
-        measured = [row("ts_rank(volume, 20)", 4.0, weaknesses=[{"code": code, "message": "seen"}])]
+        measured = [row("ts_rank(volume, 20)", 4.0, weaknesses=[f"{code}: seen"])]
         body = context("critique", hypothesis=hypothesis(direction=1), factors=measured, request={"step": 0})
         assert ask(body)["advice"][0]["operator"] == cure
 
