@@ -38,16 +38,16 @@ def measured(desk: Desk, mark: Mark) -> Json:
     return {
         "text": scored.get("text", ""),
         **{name: sheet.get(name) for name in NUMBERS},
-        **{name: {row: fine(rows[row], 4) for row in sorted(rows, key=int)} for name, rows in tables.items()},
-        "quantile_returns_bps": [fine(value, 1, times=10_000) for value in sheet.get("quantile_returns", [])],
+        **{name: {row: _fine(rows[row], 4) for row in sorted(rows, key=int)} for name, rows in tables.items()},
+        "quantile_returns_bps": [_fine(value, 1, times=10_000) for value in sheet.get("quantile_returns", [])],
         "weaknesses": [f"{weakness['code']}: {weakness['message']}" for weakness in scored.get("weaknesses", [])],
     }
 
 
-def fine(value: object, decimals: int, *, times: float = 1.0) -> float | None:
+def _fine(value: object, decimals: int, *, times: float = 1.0) -> float | None:
     """Return a number of a sheet by so many decimals, and None for one that is missing or not finite."""
     number = finite(value)
-    return None if number is None else round(times * number, decimals)
+    return None if number is None else round(times * number, decimals) + 0.0  # no minus before nothing
 
 
 def _best(desk: Desk, work: Work) -> list[Mark]:

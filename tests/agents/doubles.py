@@ -162,7 +162,7 @@ class Servers:
             "decay": {"10": None, "1": t / 200, "5": 0.012345},
             "by_year": {},
         }
-        sheet["quantile_returns"] = [-0.001234, None, 0.0005]
+        sheet["quantile_returns"] = [-0.001234, None, -1e-9]
         weaknesses = [{"code": "turnover", "message": "half of the book is traded each day", "value": 0.5}]
         return {"ok": True, "id": expression.id, "text": text, "sheet": sheet, "weaknesses": weaknesses, "new": True}
 
