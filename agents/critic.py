@@ -31,7 +31,7 @@ async def criticise(desk: Desk, work: Work) -> Json:
 
 
 def measured(desk: Desk, mark: Mark) -> Json:
-    """Return what was measured about one formula on the search window; RankICs to four decimals, returns in basis points."""
+    """Return what was measured about one formula on the search window; RankICs in tables to four decimals, returns in basis points."""
     scored = desk.journal.read("score", mark.key) or {}
     sheet = scored.get("sheet", {})
     tables = {name: sheet.get(name, {}) for name in TABLES}

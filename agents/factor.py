@@ -53,7 +53,7 @@ async def draft(desk: Desk, work: Work) -> Json:
         if "failed" in reply and fruitless(desk, review.number_of(work.round_key)) and not (work.step or work.attempt):
             raise NoUsableReply(f"factor/{work.key}", reply["failed"])  # given up by the muster, unless all are such
         drafts, ended = await _redrafted(desk, work, question, reply.pop("candidates", []))
-        shown = _shown(desk, context)
+        shown = _shown(context)
         return {**reply, **ended, "items": [operators.descent(each, shown) for each in drafts]}
 
     return await desk.once("drafts", work.key, ask)
@@ -200,11 +200,11 @@ def _rules(desk: Desk) -> Json:
     return ({"python": True} if desk.config.python else {}) | ({} if desk.config.directed else {"directed": False})
 
 
-def _shown(desk: Desk, context: Json) -> list[Json]:
-    """Return the formulas that a prompt showed as possible parents, their t with all its digits."""
+def _shown(context: Json) -> list[Json]:
+    """Return the formulas that a prompt showed as possible parents."""
     branch = context["branch"]
     rows = [*branch["scored"], *branch["best"], *context["record"]["elite"], *branch["cited"]]
-    return [{**row, "t": (desk.journal.read("mark", row["id"]) or row)["t"]} for row in rows if row.get("id")]
+    return [row for row in rows if row.get("id")]
 
 
 def _wanted(desk: Desk, work: Work) -> int:

@@ -178,10 +178,14 @@ async def _asked(desk: Desk, key: str, context: Json, more: tuple[str, ...], *, 
 
 
 def _brief(context: Json) -> Json:
-    """Return a context with the names of operators alone: the agent writes no formulas."""
-    spoken = context["language"]
+    """Return a context as a model is told it.
+
+    It has the names of operators alone, since the agent writes no formulas, and no figure that only orders the rows.
+    """
+    spoken, record = context["language"], context["record"]
     listed = [str(each).partition("(")[0] for each in names(spoken["operators"])]
-    return {**context, "language": {**spoken, "operators": listed}}
+    rows = {name: _without_merit(record[name]) for name in ("factors", "leaders")}
+    return {**context, "language": {**spoken, "operators": listed}, "record": {**record, **rows}}
 
 
 def _without_merit(rows: Sequence[Json]) -> list[Json]:
@@ -235,8 +239,8 @@ def prompt_context(desk: Desk, memory: Json, round_number: int, count: int, refu
         **({"untrusted_documents": memory["documents"]} if memory.get("documents") else {}),
         "record": {
             "hypotheses": remembered.get("hypotheses", [])[-SHOWN_HYPOTHESES:],
-            "factors": _without_merit(remembered.get("factors", [])[:SHOWN]),
-            "leaders": _without_merit(remembered.get("leaders", [])),
+            "factors": remembered.get("factors", [])[:SHOWN],
+            "leaders": remembered.get("leaders", []),
             "unexplored": remembered.get("unexplored", []),
             "mechanisms": remembered.get("mechanisms", []),
             "refusals": remembered.get("refusals", []),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from itertools import pairwise
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 
 from alphaloom.agents import AgentsConfig
+from alphaloom.agents.critic import SHOWN, criticise
 from alphaloom.agents.factor import SHOWN_SCORED
 from alphaloom.agents.graph import fan_out
+from alphaloom.agents.marks import Mark, Work
 from alphaloom.factors.operators import OPERATORS
 
 from .doubles import Lab
@@ -127,8 +130,17 @@ def test_a_round_that_an_older_version_began_goes_on_with_what_leads(deep: Lab) 
     assert sent.arg["elite"]
 
 
+def test_a_critique_after_many_steps_sees_the_best_now_alone(deep: Lab) -> None:
+    desk, sizes = deep.desk(), []
+    for step in range(20, 30):
+        best = tuple(Mark(9.0, f"f{step}{place}", f"r01/h00/s{step}/a0/{place}") for place in range(SHOWN))
+        asyncio.run(criticise(desk, Work("r01/h00", step, 0, 1, best)))
+        sizes.append(len(contexts(deep, "eval")[-1]["factors"]))
+    assert sizes == [3, 6, 9, 12, 3, 6, 9, 12, 3, 6]
+
+
 def test_the_idea_agent_is_told_names_of_operators_and_no_merit(deep: Lab) -> None:
-    last = contexts(deep, "idea")[-1]
+    last = [each for each in contexts(deep, "idea") if each["record"]["factors"]][-1]
     assert last["language"]["operators"] == sorted(OPERATORS)
     assert last["record"]["factors"]
     assert not any("merit" in row for row in last["record"]["factors"])

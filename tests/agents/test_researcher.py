@@ -162,6 +162,14 @@ def test_every_weakness_with_a_cure_is_answered_by_it() -> None:
         assert ask(body)["advice"][0]["operator"] == cure
 
 
+def test_a_critique_is_about_the_strongest_wherever_it_stands() -> None:
+    rows = [row("rank(volume)", t, weaknesses=[f"{code}: seen"]) for t, code in ((1.0, "coverage"), (-5.0, "turnover"))]
+    for factors in (rows, rows[::-1]):
+        said = ask(context("critique", hypothesis=hypothesis(direction=-1), factors=factors, request={"step": 1}))
+        assert said["weaknesses"][0] == {"code": "turnover", "message": "seen"}
+        assert said["keep"]
+
+
 def test_a_critique_turns_the_wrong_sign_and_gives_up_what_stays_noise() -> None:
     measured = [row("ts_rank(volume, 20)", -1.2, weaknesses=[])]
     body = context("critique", hypothesis=hypothesis(direction=1), factors=measured, request={"step": 0})

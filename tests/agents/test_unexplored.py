@@ -65,5 +65,8 @@ def test_a_survey_tries_first_what_it_is_about_and_half_of_its_drafts_are_its_ow
     assert TOLD[1] in drafts
     assert len(drafts) == 4
     assert len(set(drafts) - set(TOLD)) >= 2
+    later = {each["text"] for each in replied("factor", {"unexplored": ROWS * 9}, survey, 4, step=1)}
+    assert later
+    assert not set(TOLD) & later
     other = survey | {"mechanism": "trend_quality"}
     assert not set(TOLD) & {each["text"] for each in replied("factor", {"unexplored": ROWS}, other, 4)}

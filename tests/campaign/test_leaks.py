@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from alphaloom import Campaign, campaign
+from alphaloom.agents import asking, marks
 from alphaloom.evidence import Bench, Budget, CampaignResult, Evaluator, EvidenceSettings
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.evidence.survivorship import Survivorship
@@ -48,17 +49,22 @@ Answer = tuple[str, dict[str, Any]]
 
 @dataclass
 class Heard:
-    """What agents were told in one campaign: every answer of a tool as it came, every prompt, every note they keep."""
+    """What agents were told in one campaign.
+
+    Every answer of a tool as it came, every prompt, what stood in prompts before numbers were cut to three digits, which no
+    search could tell from others, and every note that agents keep.
+    """
 
     result: CampaignResult
     answers: list[Answer]
     prompts: list[str]
+    contexts: list[str]
     notes: list[str]
     secrets: set[Any]
 
     @property
     def texts(self) -> list[str]:
-        return [*self.prompts, *self.notes, *(json.dumps(body) for _, body in self.answers)]
+        return [*self.prompts, *self.contexts, *self.notes, *(json.dumps(body) for _, body in self.answers)]
 
 
 def hear(panel: Panel, folder: Path, *more: str) -> Heard:
@@ -69,6 +75,7 @@ def hear(panel: Panel, folder: Path, *more: str) -> Heard:
     markets.write(markets.tidy(panel), folder / "prices.parquet")
     markets.write(markets.sectors(panel), folder / "sectors.parquet")
     answers: list[Answer] = []
+    contexts: list[str] = []
     call = Session.call
 
     async def listened(self: Session, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,8 +83,13 @@ def hear(panel: Panel, folder: Path, *more: str) -> Heard:
         answers.append((name, body))
         return body
 
+    def whole(context: Any) -> Any:
+        contexts.append(json.dumps(context))
+        return marks.told(context)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "call", listened)
+        patch.setattr(asking, "told", whole)
         patch.setattr(campaign.Campaign, "render", None)
         ready = Campaign.from_yaml(file, workspace=folder / "w", overrides=[*SMALL, *more])
         result = ready.run()
@@ -85,7 +97,7 @@ def hear(panel: Panel, folder: Path, *more: str) -> Heard:
         prompts = [ledger.get(row.request).decode() for row in ledger.calls(result.run)]
         kept = [event for event in ledger.events(result.run) if event.kind.startswith("agents.")]
         notes = [json.dumps([event.kind, event.key, event.body]) for event in kept]
-        return Heard(result, answers, sorted(prompts), notes, secrets(ledger, result))
+        return Heard(result, answers, sorted(prompts), sorted(contexts), notes, secrets(ledger, result))
 
 
 def secrets(ledger: Ledger, result: CampaignResult) -> set[Any]:
@@ -163,6 +175,9 @@ def test_agents_were_told_something_and_there_was_something_to_tell(heard: Heard
     assert heard.result.accepted
     assert heard.result.record["sealed"]["opened"]
     assert len(heard.prompts) > 8
+    assert {json.loads(text)["messages"][1]["content"] for text in heard.prompts} == {
+        json.dumps(marks.told(json.loads(text)), ensure_ascii=False) for text in heard.contexts
+    }
     assert len(heard.secrets) > 300
     assert any("def factor(panel)" in text for text in heard.texts) == bool(settings)
     assert {"score_factor", "submit_to_gate", "get_budget", "recall_attempts"} <= {name for name, _ in heard.answers}
@@ -184,7 +199,7 @@ def test_a_verdict_says_steps_and_words_and_no_figure_of_any_size(heard: Heard) 
 
 @pytest.mark.parametrize("digits", [17, 6, 5, 4])
 def test_a_planted_leak_is_caught(heard: Heard, digits: int) -> None:
-    """The canary: in a prompt, in an answer, in a note, in percent, however it is rounded."""
+    """The canary: in a prompt, in an answer, in a note, in percent, in basis points, however it is rounded."""
     numbers = [(value, f"{value:.{digits}g}") for value in floats(heard.result.record["sealed"])]
     outcome, number = next(
         each
@@ -192,9 +207,10 @@ def test_a_planted_leak_is_caught(heard: Heard, digits: int) -> None:
         if len(each[1].lstrip("-0.")) > FEWEST  # no zero at its end
         and sign(each[0], min(digits, MOST_DIGITS)) in heard.secrets  # not what search shows too, by chance
     )
-    percent = f"{100 * outcome:.{digits}g} %"
+    percent, points = f"{100 * outcome:.{digits}g} %", f"{10_000 * outcome:.{digits}g}"
     for planted in (
         replace(heard, prompts=[*heard.prompts, f"it did {number} later"]),
+        replace(heard, contexts=[*heard.contexts, f'{{"quantile_returns_bps": [{points}]}}']),
         replace(heard, answers=[*heard.answers, ("get_budget", {"trials_left": float(number)})]),
         replace(heard, notes=[*heard.notes, f"about {percent} a day"]),
     ):
@@ -228,6 +244,7 @@ def test_other_later_days_change_nothing_that_agents_are_told(
     assert all(mine["rank_ic"] != theirs["rank_ic"] for mine, theirs in zip(*looked, strict=True))
     assert in_order(one.answers) == in_order(other.answers)
     assert one.prompts == other.prompts
+    assert one.contexts == other.contexts
     assert one.notes == other.notes
 
 

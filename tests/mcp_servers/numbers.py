@@ -31,9 +31,9 @@ def sign(value: float, digits: int) -> Sign:
 
 
 def signs(values: Iterable[float], fewest: int) -> set[Sign]:
-    """Return what numbers look like when they are told: as they are and in percent, from so many digits up to nine."""
-    both = [shown for value in values for shown in (value, 100.0 * value)]
-    return {sign(value, digits) for value in both for digits in range(fewest, MOST_DIGITS + 1)}
+    """Return what numbers look like when they are told: as they are, in percent and in basis points, from so many digits."""
+    spelled = [unit * value for value in values for unit in (1.0, 100.0, 10_000.0)]
+    return {sign(value, digits) for value in spelled for digits in range(fewest, MOST_DIGITS + 1)}
 
 
 def told(text: str, fewest: int) -> set[Sign]:

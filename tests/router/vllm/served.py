@@ -26,7 +26,7 @@ PYTHON = Path(os.environ.get("VLLM_PYTHON") or ROOT / ".venv" / "vllm" / "bin" /
 MAKER = Path(__file__).with_name("make_model.py")
 SIZES = {"tiny": (4, 256, 120), "draft": (1, 128, 120)}
 """Layers, width and training steps of the model and of the one that drafts for it."""
-CONTEXT, STREAMS = 12_288, 64
+CONTEXT, STREAMS = 16_384, 64
 DEADLINE = 600.0
 COUNTS = re.compile(r"^vllm:(\w+?)(?:\{[^}]*\})? ([\d.e+-]+)$", re.MULTILINE)
 
