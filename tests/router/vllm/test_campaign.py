@@ -68,7 +68,7 @@ class Campaign:
 
     def start(self, **settings: Any) -> Campaign:
         file = self.folder / "campaign.yaml"
-        models = self.server.settings(budget={"calls": 200})
+        models = self.server.settings(budget={"calls": 600})
         file.write_text(yaml.safe_dump(CAMPAIGN | settings | {"models": models}), encoding="utf-8")
         return self._begin("run", str(file))
 
