@@ -32,7 +32,7 @@ KEYS = {
 MARKER = "zebrafish"
 """A word of the goal that nobody else would use."""
 SMALL = [
-    *markets.BRIEF, "agents.rounds=1", "agents.hypotheses=3", "budget.evaluations=14", "budget.trials=3", f"steer.goal={MARKER}",
+    *markets.BRIEF, "agents.rounds=2", "agents.hypotheses=3", "budget.evaluations=14", "budget.trials=3", f"steer.goal={MARKER}",
     "market.labels={mood: [confidential]}", "agents.node_retries=0", "models.retries=0",
 ]  # fmt: skip
 
