@@ -33,11 +33,12 @@ from .evidence import (
     write_closing,
 )
 from .evidence.attention import RUNNING, Attention, refuse_undecided
-from .evidence.beginning import begin
+from .evidence.beginning import begin, refuse_other_stream
 from .evidence.jail import Jail, SandboxSettings
 from .evidence.mandate import Mandate
+from .evidence.power import state_before
 from .evidence.seeds import read_seeds
-from .evidence.settings import as_recorded
+from .evidence.settings import RECORDED, as_recorded
 from .factors import MarketSettings, warm_up
 from .ledger import AlphaloomError, Journal, Ledger, read_json, read_settings, write_json
 from .ledger.requests import stops
@@ -83,7 +84,7 @@ class Settings(BaseModel):
     @classmethod
     def recorded(cls, kept: Mapping[str, Any]) -> Self:
         """Read the settings that a run wrote down, also those of an older version."""
-        return cls.model_validate({**kept, "evidence": as_recorded(kept["evidence"])})
+        return cls.model_validate({**kept, "evidence": as_recorded(kept["evidence"])}, context={RECORDED: True})
 
     def on(self, market: MarketSettings) -> Settings:
         """Return the settings with another market."""
@@ -145,6 +146,8 @@ class Campaign:
             row = named(ledger, run)
             folder = ledger.files(row.id) if row.status == "done" else ledger.run_folder(row.id)
             refuse_undecided(ledger, row)
+            if row.status == "done":
+                ledger.check_files(row.id)
         if row.status == "done":
             return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
         settings = Settings.recorded(row.config["settings"])
@@ -168,6 +171,8 @@ class Campaign:
             python, steer = self.settings.agents.python, self.settings.steer
             Mandate(steer.fields).fit(panel)
             bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
+            if not self.run_id:
+                refuse_other_stream(ledger, bench.windows, self.settings.evidence)
             for text in texts.values():
                 ledger.put(text.encode())
             run = self.run_id or begin(
@@ -251,7 +256,7 @@ class Campaign:
         evaluator.begin()
         unheard = self.settings.models.unheard(self.settings.steer)
         _, doubts = sorted_out(own.documents, evaluator.windows.search.last_day)
-        for said in [*unheard, *doubts]:
+        for said in [*state_before(evaluator), *unheard, *doubts]:
             attention.show(Progress("searching", message=said))
         self._look(attention)
         router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher}, clock=self.clock)
@@ -316,13 +321,14 @@ class Campaign:
         if decision:
             evaluator.ledger.record_event(evaluator.run, "risk", decision.id, decision.record())
         alarms = sorted({*accepted} & {*dossier.alarms()} - {*self.settings.evidence.acknowledged})
-        write_json(folder / "curves.json", dossier.curves() | {"book": closing.curve})
+        curves = write_json(folder / "curves.json", dossier.curves() | {"book": closing.curve})
+        evaluator.ledger.record_artefact(evaluator.run, "curves.json", evaluator.ledger.put(curves))
         return {
             "combination": write_closing(closing, evaluator, folder),
             "sealed": closing.sealed,
             "book": closing.book,
             "stress": closing.stress,
-            "signals": summary(decision, alarms),
+            "signals": summary(decision, alarms, evaluator.panel.dates[-1]),
         }
 
     def _finish(self, ledger: Ledger, run: str, record: dict[str, Any]) -> CampaignResult:

@@ -230,6 +230,8 @@ def _is_async(found: object) -> bool:
 
 def _from_file(path: Path) -> object:
     name = f"alphaloom_own_{sha256(str(path).encode()).hexdigest()[:12]}"
+    if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+        raise ImportError(f"{path.name} is not a regular file")
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"no Python file {path.name}")

@@ -66,6 +66,11 @@ def read_prompt(name: str, body: bytes) -> Prompt:
             field="version",
             hint="begin the file with three lines: ---, version: 1, ---",
         )
+    if facts.get("name", name) != name:
+        raise PromptError(
+            f"the header of {name}.md says that it is the page {facts['name']!r}", field="name", got=facts["name"],
+            allowed=name, hint="Name the file after the page that it replaces, or mend the header.",
+        )  # fmt: skip
     return Prompt(name, facts["version"], text.strip() + "\n", sha256(body).hexdigest())
 
 
@@ -80,7 +85,10 @@ def read_folder(folder: Path) -> dict[str, str]:
     names = sorted(file.stem for file in FOLDER.glob("*.md"))
     if not folder.is_dir():
         raise PromptError(f"there is no folder {folder.name!r}", field="steer.prompts", got=folder.name)
-    found = {path.stem: path.read_bytes() for path in sorted(folder.glob("*.md"))}
+    pages = sorted(folder.glob("*.md"))
+    if odd := [path.name for path in pages if not path.is_file()]:  # reading a pipe would wait for ever
+        raise PromptError(f"{odd[0]} is not a regular file", field="steer.prompts", got=odd)
+    found = {path.stem: path.read_bytes() for path in pages}
     strange = sorted({*found} - {*names})
     if strange or not found:
         said = f"{', '.join(strange)} replaces no page" if strange else f"{folder.name} holds no page"

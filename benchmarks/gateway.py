@@ -30,8 +30,9 @@ from typing import Any
 import httpx2
 import numpy as np
 
+from alphaloom.desk.server import Terms, serve
 from alphaloom.router.fairness import Gate
-from alphaloom.router.gateway import Endpoint, Gateway, GatewaySettings, run
+from alphaloom.router.gateway import Endpoint, Gateway, GatewaySettings, application
 
 from .fairness import MEAN_SECONDS, ORDERS, WAITING, Size, sizes
 
@@ -63,7 +64,8 @@ async def stand_in(there: socket.socket, speed: float) -> None:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
                 length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
                 told = json.loads(await reader.readexactly(length)) if length else {}
-                await reply(writer, Size(told.get("tokens_in", 0), told.get("tokens_out", 1)), bool(told.get("stream")))
+                size = told.get("metadata", {})
+                await reply(writer, Size(size.get("tokens_in", 0), size.get("tokens_out", 1)), bool(told.get("stream")))
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
@@ -100,7 +102,7 @@ def gateway(there: socket.socket, address: str, order: str, places: int, part: f
     settings = GatewaySettings.model_validate({"places": places, "output_weight": weight, "default": default})
     fairness = settings.fairness()
     gate = Gate(fairness, clock=time.monotonic, order=rule)
-    run(Gateway(Endpoint(address), gate, fairness, settings, str), there, 1, lambda: False)
+    serve(application(Gateway(Endpoint(address), gate, fairness, settings, str)), there, Terms(1), lambda: False)
 
 
 @contextmanager
@@ -121,7 +123,7 @@ def started(*arguments: str) -> Iterator[str]:
 async def ask(http: httpx2.AsyncClient, tenant: str, size: Size, **more: Any) -> None:
     """Ask once; an answer that is none ends the benchmark."""
     content = "word" * size.tokens_in
-    body = {"messages": [{"role": "user", "content": content}], "max_tokens": 4000, **vars(size), **more}
+    body = {"messages": [{"role": "user", "content": content}], "max_tokens": 4000, "metadata": vars(size), **more}
     answer = await http.post(CHAT, json=body, headers={"authorization": f"Bearer {tenant}"})
     answer.raise_for_status()
 

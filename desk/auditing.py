@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .console import answers, print_object
-from .options import AsJson, AsOf, SectorsFile
+from .options import AsJson, AsOf, SectorsFile, there
 
 if TYPE_CHECKING:
     from ..market import Panel, Suspicion
@@ -27,7 +27,10 @@ def _market() -> None:
 @app.command(short_help="Say what looks wrong in a file of prices.")
 def audit(
     panel: Annotated[
-        Path, typer.Argument(metavar="PANEL", help="Parquet or CSV: date, symbol, open, high, low, close, volume.")
+        Path,
+        typer.Argument(
+            metavar="PANEL", callback=there, help="Parquet or CSV: date, symbol, open, high, low, close, volume."
+        ),
     ],
     sectors: SectorsFile = None,
     as_of: AsOf = None,

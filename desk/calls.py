@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +25,9 @@ __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Read the record of what was asked of the MCP servers.")
 LOOK_SECONDS = 0.25
+HASH = re.compile(r"[0-9a-fA-F]{64}")
+SINCE = "what was noted earlier is unchanged"
+UNKEYED = "it was not compared with a head noted elsewhere, so it cannot show whether whoever may write to this folder made all of it again"
 
 
 def _folder(workspace: Path | None) -> Path:
@@ -84,7 +88,7 @@ def _line(row: Mapping[str, Any]) -> str:
     return "".join(character if character.isprintable() else "?" for character in told)
 
 
-@app.command(short_help="Prove that nothing was changed or taken out.")
+@app.command(short_help="Check the chain of the record, and compare it with a head noted earlier.")
 def verify(
     summary: Annotated[
         Path | None,
@@ -92,24 +96,42 @@ def verify(
             "--summary", metavar="FILE", help="What an earlier export wrote; shows also what was taken back since."
         ),
     ] = None,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--head", metavar="HASH", help="A head that you noted earlier, as this command prints it. Repeatable."
+        ),
+    ] = None,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
     """Read the whole record again: every line's hash, their chain, and what each segment says of those before it.
 
-    A line that was changed, removed, inserted or moved, and a segment that is gone, end with 1. Whoever may write to
-    the folder could take back its very end, or write all of it anew: keep the summary of an export elsewhere.
+    A line that was changed, removed, inserted or moved, and a segment that is gone, end with 1. The hashes have no key:
+    whoever may write to the folder can take lines out and make the whole chain again, and the chain alone does not show it.
+    So note the printed head elsewhere, or keep the summary of an export there, and compare: --head HASH, --summary FILE.
     """
     from ..ledger.calls import anchors_of, verified
 
     folder = _folder(workspace)
-    reading = verified(folder, anchors_of(summary) if summary else ())
+    noted = _hashes(head or ())
+    reading = verified(folder, anchors_of(summary) if summary else (), noted)
     if as_json:
         print_object({"ok": not reading.findings, **reading.record()})
     else:
-        _print(reading)
+        _print(reading, compared=bool(noted or summary))
     if reading.findings:
         raise typer.Exit(1)
+
+
+def _hashes(given: Sequence[str]) -> frozenset[str]:
+    """Return the heads that a person noted; what is no hash is refused, since it could never be met."""
+    for each in given:
+        if not HASH.fullmatch(each.strip()):
+            raise typer.BadParameter(
+                f"{each}: a head is 64 hexadecimal digits, as this command prints it", param_hint="--head"
+            )
+    return frozenset(each.strip().lower() for each in given)
 
 
 @app.command(short_help="Write the record into a file, with a summary to keep.")
@@ -134,17 +156,22 @@ def export(
         told = {"file": str(file.resolve()), "summary": str(written.summary.resolve())}
         print_object({**told, "ok": not written.reading.findings, **written.reading.record()})
     else:
-        _print(written.reading)
+        _print(written.reading, compared=False)
         print_plain(f"written to {file}; the summary to keep: {written.summary}")
     if written.reading.findings:
         raise typer.Exit(1)
 
 
-def _print(reading: Verified) -> None:
+def _print(reading: Verified, *, compared: bool) -> None:
     print_plain(f"{plural(reading.calls, 'call')} in {plural(len(reading.heads), 'segment')}, root {reading.root}")
     for finding in reading.findings:
         line = f", line {finding.line}" if finding.line is not None else ""
         print_plain(f"{finding.kind}: {finding.segment}{line}: {finding.message}")
     for note in reading.notes:
         print_plain(f"note: {note}")
-    print_plain("nothing was changed" if not reading.findings else f"{plural(len(reading.findings), 'finding')}")
+    for tip in reading.tips:
+        print_plain(f"head {tip.hash} (line {tip.sequence} of {tip.segment})")
+    if reading.findings:
+        print_plain(plural(len(reading.findings), "finding"))
+    else:
+        print_plain(f"the chain is consistent; {SINCE if compared else UNKEYED}")

@@ -15,6 +15,11 @@ from .profile import profile_rows
 __all__ = ["Card", "Reason", "card", "deciding"]
 
 DEFLATED = {"by_trials": "deflated Sharpe, trials", "by_evaluations": "… evaluations", "by_clusters": "… clusters"}
+DEFLATED_MEANS = (
+    "The deflated Sharpe is of this factor's own book after costs, as if it were the best of so many tries: all evaluated ones were "
+    "chosen from on search days, and the gate tests the RankIC on selection days. It decides nothing, and a low one beside an "
+    "acceptance says that the book alone is no proof."
+)
 NO_MERIT = 0.005
 """Chance that a Sharpe ratio is more than the luckiest of so many tries, below which it is said to be less."""
 
@@ -49,6 +54,7 @@ class Card:
     reasons: Sequence[Reason]
     doubts: Sequence[str]
     warnings: Sequence[str]
+    deflated: str
 
 
 def card(entry: Mapping[str, Any], curve: Mapping[str, Any], boundary: str | None, texts: Mapping[str, str]) -> Card:
@@ -74,6 +80,7 @@ def card(entry: Mapping[str, Any], curve: Mapping[str, Any], boundary: str | Non
         doubts=[str(item.get("message") or item.get("code")) for item in search.get("weaknesses") or ()]
         + list(misgivings(entry)),
         warnings=_warnings(search, selection),
+        deflated=DEFLATED_MEANS if selection.get("deflated_sharpe") else "",
     )
 
 
@@ -106,7 +113,7 @@ def _measures(search: Mapping[str, Any], selection: Mapping[str, Any]) -> list[t
     rows = [
         ("RankIC a day", [number(w.get("rank_ic"), 4, sign=True) for w in (search, selection)]),
         ("t, Newey-West", [number(w.get("t"), 2, sign=True) for w in (search, selection)]),
-        ("p, one-sided", [chance(w.get("p_value")) for w in (search, selection)]),
+        ("p, one-sided, of a mean constant in the window", [chance(w.get("p_value")) for w in (search, selection)]),
         ("IC", [number(w.get("ic"), 4, sign=True) for w in (search, selection)]),
         ("ICIR, of RankIC", [number(w.get("icir"), 2, sign=True) for w in (search, selection)]),
         ("turnover a day", [percent(w.get("turnover")) for w in (search, selection)]),
@@ -127,8 +134,8 @@ def _deflated(*windows: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
 
 def _chance_of_merit(share: float | None) -> str:
     """Return a deflated Sharpe ratio as the chance that it is; one near zero with what that says."""
-    said = percent(share, 0)
-    return f"{said}, below luck" if share is not None and share < NO_MERIT else said
+    said = percent(share, 0).replace(" ", "\N{NO-BREAK SPACE}")  # the cell may be folded, the figure may not
+    return f"{said}, below the best expected by chance" if share is not None and share < NO_MERIT else said
 
 
 def _cumulative(curve: Mapping[str, Any], boundary: str | None) -> str:

@@ -33,6 +33,7 @@ class Checked:
     seconds: float
     stamp: str = ""
     wall: str = "native"
+    synthetic: bool = False
 
     @property
     def passed(self) -> bool:
@@ -65,7 +66,7 @@ class Checked:
             "file": self.name,
             "panel": {
                 "days": days, "names": names, "first_day": str(self.frames.dates[0]),
-                "last_day": str(self.frames.dates[-1]), "columns": list(self.frames.names),
+                "last_day": str(self.frames.dates[-1]), "columns": list(self.frames.names), "synthetic": self.synthetic,
             },
             "backend": self.wall,
             "stamp": self.stamp,
@@ -73,6 +74,7 @@ class Checked:
             "ran": self.ran,
             "deterministic": self.deterministic,
             "causal": self.causal,
+            "unshown_days": self.proof.start_up if self.proof else 0,
             "swept": bool(self.proof and self.proof.point_in_time),
             "lint": [remark.record() for remark in self.remarks],
             "refused_system_calls": list(self.tried),
@@ -87,7 +89,8 @@ class Checked:
         from rich.text import Text
 
         days, names = self.frames.shape
-        span = f"{days:,} days of {names:,} names, {self.frames.dates[0]} to {self.frames.dates[-1]}"
+        market = "the SYNTHETIC market (for your own prices add --panel FILE), " if self.synthetic else ""
+        span = f"{market}{days:,} days of {names:,} names, {self.frames.dates[0]} to {self.frames.dates[-1]}"
         console.print(Text.assemble((self.name, "bold"), f" on {span}"))
         table = Table.grid(padding=(0, 2))
         for word, said, style in self._rows():
@@ -125,7 +128,7 @@ class Checked:
                 ("values", f"none: {self._code.replace('_', ' ')}: {self.error.message if self.error else ''}", BAD)
             ]
         values = [("values", self._values(), "")] if self.proof else []
-        steady = "yes" if self.deterministic else f"no: {self.error.message if self.error else ''}"
+        steady = "yes, in two calls" if self.deterministic else f"no: {self.error.message if self.error else ''}"
         rows = [*values, ("deterministic", steady, GOOD if self.deterministic else BAD)]
         return [*rows, ("causal", *self._causal())]
 
@@ -140,9 +143,16 @@ class Checked:
             return "not asked: first it must give the same values twice", DIM
         if self.error is not None:
             return f"no: {self.error.message}", BAD
+        late, style = self._unshown()
         if self.proof is not None and self.proof.point_in_time:
-            return f"yes, on each of {count(self.proof.swept)} days", GOOD
-        return "nothing was seen at a few days; --sweep asks every day", GOOD
+            return f"yes, on each of {count(self.proof.swept - self.proof.start_up)} days{late}", style
+        return f"nothing was seen at a few days; --sweep asks every day{late}", style
+
+    def _unshown(self) -> tuple[str, str]:
+        """Return what to say of days that the code refuses to compute by themselves, and a style."""
+        days = 0 if self.proof is None else self.proof.start_up
+        said = f"; not shown for the first {plural(days, 'day')}, on which it raises an error" if days else ""
+        return said, "yellow" if days else GOOD
 
     def _advice(self) -> Rows:
         return [("to do", self.error.hint, "")] if self.error is not None and self.error.hint else []

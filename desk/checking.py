@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,15 +52,17 @@ def check(
 
     Without a panel a synthetic market of 500 days and 60 names is used.
     """
+    code = _read(file)
     from ..evidence.jail import SandboxSettings
     from ..sandbox import Limits, Sandbox
 
     wall = SandboxSettings().given(backend=sandbox_backend).backend
-    code, limits = _read(file), Limits(wall_s=seconds, memory_mb=memory)
+    limits = Limits(wall_s=seconds, memory_mb=memory)
     shown = _panel(panel, sectors, as_of.date() if as_of else None)
     workers = min(cores(), MOST_WORKERS)
     with Sandbox(limits, workers=workers, backend=wall) as sandbox, _progress() as show:
         checked = examined(sandbox, Path(file).name, code, frames_of(shown), sweep=sweep, seed=seed, show=show)
+    checked = replace(checked, synthetic=panel is None)
     if as_json:
         print_object(checked.record())
     else:
@@ -124,13 +127,15 @@ def frames_of(panel: Panel) -> Frames:
 
 
 def _read(file: str) -> str:
+    from ..ledger.given_file import read_given_text
+
     if file == "-":
         return sys.stdin.read()
     path = Path(file)
     try:
         if path.stat().st_size > LONGEST_BYTES:
             raise NoFormula(f"{path} is too long for a factor", field="FILE", allowed=f"{LONGEST_BYTES:,} bytes")
-        return path.read_text(encoding="utf-8-sig")
+        return read_given_text(path, "utf-8-sig")
     except UnicodeDecodeError:
         raise NoFormula(f"{path} is not text", field="FILE", hint="Give a file of Python source in UTF-8.") from None
 

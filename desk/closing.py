@@ -34,6 +34,7 @@ CHECKED = " The sealed days were opened later; what they said stands beside it."
 SHARES = ("annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid")
 BOOK_WORDS = {
     "window": "on the window",
+    "accepted_on_these_days": "its factors were accepted on these days",
     "days": "days",
     "sharpe": "Sharpe after costs",
     "annual_return": "return a year",
@@ -63,6 +64,7 @@ class Risk:
     """What the risk gate decided; amounts of exposure are basis points of equity."""
 
     facts: Facts
+    bounds: str
     withheld: Sequence[str]
     refused: Sequence[tuple[str, str, str]]
     more: str
@@ -84,7 +86,8 @@ def exam(sealed: Mapping[str, Any] | None) -> Facts:
 
 def _tested(sealed: Mapping[str, Any]) -> str:
     """Name the p-value; t beside it is of the labels, so another test is named."""
-    return "p, one-sided, of what is held" if sealed.get("test") == "held" else "p, one-sided"
+    of = ", of what is held" if sealed.get("test") == "held" else ""
+    return f"p, one-sided{of}, of a mean constant in the window"
 
 
 def exam_of_each(sealed: Mapping[str, Any] | None) -> list[Sequence[str]]:
@@ -197,13 +200,21 @@ def risk(signals: Mapping[str, Any] | None) -> Risk | None:
         facts=[
             ("signals approved", count(signals.get("approved"))),
             ("signals refused", count(signals.get("refused"))),
-            ("day", generic(signals.get("day"))),
+            ("for", _for_day(signals)),
         ],
+        bounds=str(signals.get("bounds") or ""),
         withheld=[str(name) for name in signals.get("withheld_for") or ()],
         refused=[_refused(ruling) for ruling in refused[:SHOWN_REFUSED]],
         more=f"and {len(refused) - SHOWN_REFUSED:,} more" if len(refused) > SHOWN_REFUSED else "",
         book=[_check(check) for check in signals.get("book") or ()],
     )
+
+
+def _for_day(signals: Mapping[str, Any]) -> str:
+    """Say which day signals are for; prices do not tell which days ahead are holidays."""
+    day = generic(signals.get("day"))
+    last = signals.get("after")
+    return f"the next trading day after {last}: {day}, unless that is a holiday" if last else day
 
 
 def _refused(ruling: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -24,8 +24,10 @@ def source(given: str) -> str:
     """
     if "\n" in given or not given.endswith(SUFFIX):
         return given
+    from ..ledger.given_file import open_given
+
     try:
-        with Path(given).open("rb") as file:
+        with open_given(Path(given)) as file:
             return file.read(MOST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         said = getattr(error, "strerror", None) or "it is not text in UTF-8"

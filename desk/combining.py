@@ -119,12 +119,12 @@ def _differences(compared: Facts) -> Iterator[str]:
 
 
 def _interval(found: Facts, unit: float, digits: int) -> str:
-    """Return a mean, its interval, and whether it is more than luck."""
+    """Return a mean, its 95 % interval, and whether that excludes zero."""
     mean, low, high = (
         number(None if found[name] is None else unit * found[name], digits, sign=True)
         for name in ("mean", "low", "high")
     )
-    return f"{mean} ({low} to {high}, {'a tie' if found['tie'] else 'more than luck'})"
+    return f"{mean} ({low} to {high}, {'not significant' if found['tie'] else 'significant'})"
 
 
 def _print(made: Facts, found: Comparison | None) -> None:

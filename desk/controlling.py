@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from .console import notices, print_object, print_plain
-from .failures import INTERRUPTED
+from .failures import InterruptionTold
 from .figures import number, percent, plural
 from .options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
 from .place import Place
@@ -84,8 +84,14 @@ def control(
 
 def _there(file: Path | None, option: str) -> None:
     """Refuse a file that is missing before hours are spent on the markets that come first."""
-    if file is not None and not file.is_file():
-        raise typer.BadParameter(f"{file}: there is no such file", param_hint=option)
+    from ..ledger.given_file import check_given
+
+    try:
+        if file is not None:
+            check_given(file)
+    except OSError as error:
+        said = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise typer.BadParameter(f"{file}: {said}", param_hint=option) from None
 
 
 def _counted(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) -> Tally:
@@ -102,7 +108,7 @@ def _counted(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) 
             say(line(run))
     except KeyboardInterrupt:
         notices().out(f"interrupted after {len(found)} of {seeds} seeds; the same command goes on")
-        raise typer.Exit(INTERRUPTED) from None
+        raise InterruptionTold from None
     tally = Tally(kind, found)
     say(told(tally) + "\n")
     return tally

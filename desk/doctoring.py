@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ..extras import install_hint
 from . import machine
 from .console import answers, print_object
 from .finding import WORKSPACE
@@ -54,13 +55,16 @@ OPTIONAL = {
 }
 """What each is for, and the extra that brings it."""
 RESEARCH = "research with a language model"
+OF = "models of "
 ABILITIES = {
     "run the demo, and campaigns with the offline researcher": "close what is missing above",
     RESEARCH: "name one under models in a campaign file (alphaloom init shows how), then ask "
     "again with: alphaloom doctor CAMPAIGN.yaml",
-    "backtest the book": "pip install 'alphaloom[vectorbt]'",
-    "keep a ledger in PostgreSQL": "pip install 'alphaloom[postgres]'",
+    "backtest the book": "",
+    "keep a ledger in PostgreSQL": "",
 }
+"""What can be done, and what to do where it cannot; an ability of `EXTRAS` needs that extra."""
+EXTRAS = {"backtest the book": "vectorbt", "keep a ledger in PostgreSQL": "postgres"}
 SIGNS = {"ok": ("ok", "green"), "limited": ("limited", "yellow"), "missing": ("missing", "bold red")}
 MEMORY_GB, DISK_GB = 2.0, 1.0
 Status = Literal["ok", "limited", "missing"]
@@ -107,17 +111,17 @@ def examine(workspace: Path, campaign: Path | None = None) -> list[Finding]:
 def _packages() -> list[Finding]:
     found = [Finding("packages", "python", "ok", machine.python())]
     for name, use in REQUIRED.items():
-        found.append(_package(name, use, name, "missing"))
+        found.append(_package(name, use, f"pip install {name}", "missing"))
     for name, (use, extra) in OPTIONAL.items():
-        found.append(_package(name, use, f"'alphaloom[{extra}]'", "limited"))
+        found.append(_package(name, use, install_hint(extra), "limited"))
     return found
 
 
-def _package(name: str, use: str, source: str, without: Status) -> Finding:
+def _package(name: str, use: str, remedy: str, without: Status) -> Finding:
     version = machine.version(name)
     if version:
         return Finding("packages", name, "ok", version)
-    return Finding("packages", name, without, f"not installed ({use})", f"pip install {source}")
+    return Finding("packages", name, without, f"not installed ({use})", remedy)
 
 
 def _hardware() -> list[Finding]:
@@ -247,7 +251,7 @@ def _routed(file: Path, health: Health) -> Finding:
 
 
 def _group(file: Path) -> str:
-    return f"models of {file}"
+    return f"{OF}{file}"
 
 
 def _model(health: Health) -> Finding:
@@ -282,9 +286,17 @@ def _abilities(findings: Sequence[Finding]) -> dict[str, bool]:
 
 def _remedy(ability: str, findings: Sequence[Finding]) -> str:
     """Say what to do for an ability that is missing; models that are named are to be mended, not named."""
+    if ability in EXTRAS:
+        return install_hint(EXTRAS[ability])
     named = [f for f in findings if f.group == "models" and "offline" not in f.name]
-    if ability != RESEARCH or not named:
+    if ability != RESEARCH:
         return ABILITIES[ability]
+    if not named:
+        elsewhere = next((f.group.removeprefix(OF) for f in findings if f.group.startswith(OF)), "")
+        told = (
+            f"the models of {elsewhere} answer `alphaloom route` and programs; a campaign asks those of its own file; "
+        )
+        return (told if elsewhere else "") + ABILITIES[ability]
     if any(f.found.startswith("not known") for f in named):
         return "no model that is named is known to answer; a paid one is asked by a run alone"
     return f"{', '.join(f.name for f in named)} {'does' if len(named) == 1 else 'do'} not answer: start the server, or mend its api_base and key"

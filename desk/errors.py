@@ -4,6 +4,7 @@ AlphaloomError
 └── DeskError
     ├── ReportError        a run's results cannot be read, or the report cannot be written
     ├── AddressTaken       servers cannot listen where they were asked to
+    ├── ServingBroken      a server ended though nobody asked it to
     ├── FileExists         a file would have been overwritten
     ├── BadPrompts         a file holds no prompts, or a line of it is none
     ├── NoFormula          a command on formulas was given none, or a file that cannot be read as text
@@ -31,6 +32,7 @@ __all__ = [
     "OtherPanel",
     "ReportError",
     "SealRefused",
+    "ServingBroken",
     "UnknownVerdict",
 ]
 
@@ -45,6 +47,13 @@ class AddressTaken(DeskError):
     """Servers cannot listen where they were asked to."""
 
     code = "address"
+    exit_code = 1
+
+
+class ServingBroken(DeskError):
+    """A server ended though nobody asked it to."""
+
+    code = "serving"
     exit_code = 1
 
 

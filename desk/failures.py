@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .console import notices, print_object
 
 if TYPE_CHECKING:
+    import logging
+
     from rich.text import Text
 
-__all__ = ["BUDGET_ENDED", "INTERRUPTED", "announce"]
+__all__ = ["BUDGET_ENDED", "INTERRUPTED", "InterruptionTold", "announce", "interrupted", "quiet_traces"]
 
 REFUSED, USAGE, MISSING, BUDGET_ENDED, INTERRUPTED = 1, 2, 3, 4, 130
 SYSTEM_HINTS = {
@@ -42,6 +46,19 @@ def announce(error: BaseException, *, as_json: bool) -> int:
     return code
 
 
+class InterruptionTold(Exception):
+    """A command was interrupted, and has said so with what to do next."""
+
+
+def interrupted(*, as_json: bool) -> int:
+    """Say that a command was interrupted, and return the exit code."""
+    if as_json:
+        print_object(_plain("interrupted", "interrupted", ""))
+    else:
+        notices().print("interrupted")
+    return INTERRUPTED
+
+
 def _record(error: Any) -> tuple[Record, int]:
     from ..ledger import AlphaloomError
 
@@ -52,9 +69,10 @@ def _record(error: Any) -> tuple[Record, int]:
     if hasattr(error, "format_message"):
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "alphaloom"
         return _plain("usage", str(error.format_message()), f"{path} --help lists what can be given."), USAGE
-    if isinstance(error, OSError) and error.errno in SYSTEM_HINTS:
+    hint = getattr(error, "hint", "") or (isinstance(error, OSError) and SYSTEM_HINTS.get(error.errno or 0))
+    if isinstance(error, OSError) and hint:
         place = f": {error.filename}" if error.filename else ""
-        return _plain("system", f"{error.strerror}{place}", SYSTEM_HINTS[error.errno], field=error.filename), USAGE
+        return _plain("system", f"{error.strerror}{place}", hint, field=error.filename), USAGE
     if isinstance(error, MemoryError):
         return _plain("memory", "This machine has too little memory for it.", "Use a smaller panel."), MISSING
     return _internal(error), REFUSED
@@ -77,14 +95,63 @@ def _internal(error: BaseException) -> Record:
     return _plain("internal", f"internal error: {what}", where)
 
 
+def quiet_traces() -> None:
+    """Let errors in threads, in finalisers and in logs be one line each, like all others: their stacks go into files.
+
+    Messages of loggers that have a handler of their own stay as that handler writes them.
+    """
+    import logging
+    import threading
+
+    sys.excepthook = lambda kind, error, _: _say(error)
+    threading.excepthook = lambda told: _say(told.exc_value or told.exc_type())
+    sys.unraisablehook = lambda told: _say(told.exc_value or told.exc_type())
+    last = logging.StreamHandler()
+    last.setLevel(logging.WARNING)
+    last.setFormatter(_one_line())
+    logging.lastResort = last
+
+
+def _say(error: BaseException) -> None:
+    """Write one line on an error that no command waits for; where standard error is gone, nothing."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return
+    record = _internal(error)
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"{record['message']}. {record['hint']}\n")
+
+
+def _one_line() -> logging.Formatter:
+    """Return what writes a log record as one line, and its stack into a file."""
+    import logging
+
+    class OneLine(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            stack = record.exc_text or (self.formatException(record.exc_info) if record.exc_info else "")
+            said = record.getMessage().strip().partition("\n")[0]
+            if not stack:
+                return said
+            kept = _kept(stack)
+            what = stack.strip().rpartition("\n")[2]
+            return f"{said}: {what}" + (f" (details: {kept})" if kept else "")
+
+    return OneLine()
+
+
 def _keep_details(error: BaseException) -> Path | None:
-    import tempfile
     import traceback
+
+    return _kept("".join(traceback.format_exception(error)))
+
+
+def _kept(stack: str) -> Path | None:
+    """Write a stack into a file of its own, for its owner alone; None where nothing can be written."""
+    import tempfile
 
     try:
         handle, name = tempfile.mkstemp(prefix="alphaloom-crash-", suffix=".txt")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.writelines(traceback.format_exception(error))
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(stack)
     except OSError:
         return None
     return Path(name)

@@ -123,4 +123,4 @@ def beside(added: Mapping[str, Any] | None) -> str:
         return f"nothing: the library's {plural(added['library'], 'factor')} say all of it"
     left = f"RankIC {number(added.get('rank_ic'), 4, sign=True)}, t {number(added.get('t'), 2, sign=True)}"
     of = plural(added["library"], "factor")
-    return f"{left}; {percent(added.get('kept'), 0)} of its ranks' spread is not in the library's {of}"
+    return f"{left}; {percent(added.get('kept'), 0)} of its rank variance is unexplained by the library's {of}"

@@ -10,7 +10,7 @@ import typer
 from .console import answers, print_object
 from .figures import chance, count, number, plural
 from .options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
-from .place import Place
+from .place import Place, data_line
 
 __all__ = ["power"]
 
@@ -42,8 +42,8 @@ def power(
 
 def foreseen(place: Place, trials: int, days: int | None) -> dict[str, Any]:
     """Return what the window could prove after `trials` looks, and a table over other numbers of them."""
-    from ..evidence.prospect import outlook, published_scatter
-    from .research import opened
+    from ..evidence.prospect import few_labels, outlook, published_scatter
+    from .research import data_of, opened
 
     with opened("power", place, recorded=False) as evaluator:
         scatter = published_scatter(evaluator)
@@ -52,6 +52,7 @@ def foreseen(place: Place, trials: int, days: int | None) -> dict[str, Any]:
         windows = evaluator.windows
         spent = len(evaluator.ledger.overlapping_trials(windows.key(windows.selection)))
         return {
+            "data": data_of(place, evaluator),
             "dataset": windows.boundaries.dataset,
             "selection": windows.selection.record(),
             "horizon_days": evaluator.settings.horizon_days,
@@ -59,6 +60,7 @@ def foreseen(place: Place, trials: int, days: int | None) -> dict[str, Any]:
             "asked_days": windows.selection.days if days is None else days,
             "scatter": scatter.record(),
             "trials_spent_here": spent,
+            "few_labels": few_labels(windows.selection.days if days is None else days, evaluator.settings.horizon_days),
             **found[trials].record(),
             "table": [{k: v for k, v in found[n].record().items() if k != "sentence"} for n in wanted],
         }
@@ -69,7 +71,10 @@ def _print(told: Mapping[str, Any]) -> None:
     from rich.text import Text
 
     console = answers()
+    console.print(Text(data_line(told["data"]), style="yellow" if told["data"]["synthetic"] else "dim"), soft_wrap=True)
     console.print(Text(str(told["sentence"]), style="bold"))
+    if told["few_labels"]:
+        console.print(Text(f"warning: {told['few_labels']}", "yellow"), soft_wrap=True)
     table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
     for name in (
         "after trials",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -31,12 +32,8 @@ from .research import settings_at
 __all__ = ["Door", "serve_http", "serve_stdio"]
 
 LOG = logging.getLogger(__name__)
-GRACE_S = 10
-"""How long calls under way may take when the servers end."""
-KEEP_ALIVE_S = 120
-"""How long a silent client's connection is kept. Agents think between calls; and where the server is busy, a connection
-that is given up in the moment of the next call is an error to the client.
-"""
+GRACE_S = 2
+"""How long requests under way may take when the servers end; the rooms' calls have a second more."""
 STDIO = "stdio"
 """Whom the record names where no token tells who calls."""
 
@@ -75,8 +72,9 @@ def _rooms(stack: ExitStack, place: Place, ceiling: date | None) -> Rooms:
     news = stack.enter_context(Shelf(ledger.workspace / NEWS))
     ground = Ground(
         lambda: settings.market.open(settings.seed), ledger, settings.evidence, settings.budget,
-        Mandate(settings.steer.fields, settings.steer.avoid), _now, calls.append, settings.market.read_actions(), settings.market.volumes, jail, settings.seed,
-        settings.model_dump(mode="json"), news, settings.market.labels,
+        Mandate(settings.steer.fields, settings.steer.avoid), _now, calls.append, settings.market.read_actions(),
+        settings.market.volumes, jail, settings.seed, settings.model_dump(mode="json"), news, settings.market.labels,
+        columns=settings.market.columns,
     )  # fmt: skip
     if settings.market.panel is not None:
         _ = ground.panel  # what is wrong with a file is told before anything is served; a simulated market can wait
@@ -107,33 +105,28 @@ def _opened(served: Served) -> None:
 
 
 def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
-    """Serve all of them over HTTP until a signal asks to end; calls under way are answered first.
+    """Serve all of them over HTTP until a signal asks to end, which ends the process; calls under way are answered first.
 
     Raises
     ------
     AddressTaken
         Somebody listens there already, or nobody may.
+    ServingBroken
+        They ended though nobody asked them to.
     """
-    import uvicorn
+    from .server import Terms, serve
 
     verifier, protected = _verifier(door)
-    there = listening(door.host, door.port, "--http")
-    with there, ExitStack() as opened:
+    with listening(door.host, door.port, "--http") as there, ExitStack() as opened:
         rooms = _rooms(opened, place, ceiling)
         _ = rooms.ground.panel
-        host, port = there.getsockname()[:2]
-        notices().out(f"http://{spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL])}")
-        logging.getLogger("mcp").setLevel(logging.WARNING)
-        app = web(rooms, verifier, door.limits, protected)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=GRACE_S,
-            timeout_keep_alive=KEEP_ALIVE_S,
-        )
-        with quiet_signals():
-            uvicorn.Server(config).run(sockets=[there])
+        with quiet_signals() as came:
+            host, port = there.getsockname()[:2]
+            notices().out(f"http://{spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL])}")
+            serve(web(rooms, verifier, door.limits, protected), there, Terms(GRACE_S), lambda: bool(came))
+            opened.close()
+    sys.stderr.flush()
+    os._exit(0)  # a job's thread may still run, and would be waited for
 
 
 def _end(opened: ExitStack, closing: Lock) -> None:

@@ -250,6 +250,7 @@ def export(
     """Write the library, retired factors too, into one JSON file for another workspace."""
     from ..evidence.exchange import exported
     from ..ledger import write_json
+    from ..ledger.objects import FOR_ALL
     from .errors import FileExists
 
     if file.is_dir() or not file.parent.is_dir():
@@ -259,7 +260,7 @@ def export(
         raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
     with _library(workspace) as ledger:
         record = exported(ledger)
-    write_json(file, record)
+    write_json(file, record, mode=FOR_ALL)
     amount = len(record["factors"])
     if as_json:
         print_object({"file": str(file.resolve()), "factors": amount})

@@ -14,7 +14,8 @@ from .errors import AddressTaken
 
 __all__ = ["address", "listening", "quiet_signals", "spelled"]
 
-BACKLOG = 512
+BACKLOG = 4096
+"""Connections that the system completes before they are accepted: when they are too few, an honest client waits a second."""
 
 
 def address(text: str, option: str) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .console import answers, notices, print_object, print_plain
-from .failures import INTERRUPTED
+from .failures import InterruptionTold
 from .models_gate import gate
 from .models_spend import spend
 from .options import AsJson
@@ -176,7 +176,7 @@ def serve(
             place.unlink()
         raise
     say("Ended.")
-    raise typer.Exit(INTERRUPTED)
+    raise InterruptionTold
 
 
 def _memory(gpu: str, said: float | None) -> float | None:

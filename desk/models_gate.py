@@ -23,7 +23,9 @@ __all__ = ["gate"]
 
 SERVER = "http://127.0.0.1:8000"
 """Where `alphaloom models serve` has a server unless it is told otherwise."""
-SCOPE = "model:ask"
+SCOPE, OPERATOR = "model:ask", "model:operate"
+DESCRIPTORS = 2
+"""What a connection takes: its own, and one to the server."""
 
 
 def gate(
@@ -48,16 +50,16 @@ def gate(
     key_env: Annotated[
         str, typer.Option("--key-env", metavar="NAME", help="The variable with the key that the server wants, if any.")
     ] = "VLLM_API_KEY",
-    grace: Annotated[int, typer.Option("--grace", min=0, help="Seconds that calls under way have at the end.")] = 60,
+    grace: Annotated[int, typer.Option("--grace", min=0, help="Seconds that calls under way have at the end.")] = 2,
 ) -> None:
     """Stand in front of an OpenAI-compatible server: each bearer token is a tenant, and who was served least goes first.
 
     A call is passed on as it is once it has one of the server's places. Tokens need the scope model:ask; those that name
     the same --tenant share one turn. 401: no such token; 403: it may not ask models; 413: one call is more than a minute's
     quota; 429: its queue is full, or its quota is reached and it does not wait (over: refuse; by default a call waits for
-    its quota, up to a minute); 503: the server is away. SIGTERM or Ctrl-C ends it: calls that hold a place are finished,
-    those that wait are refused. It speaks plain HTTP, on this machine only unless --listen names another host: let a proxy
-    in front of it speak TLS.
+    its quota, up to a minute); 503: the server is away. SIGTERM or Ctrl-C ends it: calls that hold a place have
+    --grace seconds, those that wait are refused. It speaks plain HTTP, on this machine only unless --listen names another
+    host: let a proxy in front of it speak TLS.
     """
     from ..ledger import read_settings
     from ..router.gateway import GatewaySettings
@@ -97,8 +99,9 @@ def _run(
 
     from ..mcp_servers.access import Tokens
     from ..router.fairness import Gate
-    from ..router.gateway import Endpoint, Gateway, run
+    from ..router.gateway import Endpoint, Gateway, application
     from .listening import listening, quiet_signals, spelled
+    from .server import Terms, serve
 
     fairness = settings.fairness(plan)
     tokens = Tokens.open(auth, clock=lambda: datetime.now(UTC))
@@ -113,7 +116,9 @@ def _run(
             f"{fairness.output_weight / fairness.input_weight:g} times one in. Ctrl-C ends it."
         )
         turns = Gate(fairness, clock=time.monotonic)
-        run(Gateway(Endpoint(*behind), turns, fairness, settings, _who(tokens)), there, grace, lambda: bool(came))
+        gateway = Gateway(Endpoint(*behind), turns, fairness, settings, _who(tokens), _operates(tokens))
+        terms = Terms(grace, settings.connections, DESCRIPTORS, gateway.end)
+        serve(application(gateway), there, terms, lambda: bool(came))
     told("Ended.")
 
 
@@ -143,3 +148,16 @@ def _who(tokens: Tokens) -> Callable[[str], str]:
         return caller.tenant or caller.id
 
     return who
+
+
+def _operates(tokens: Tokens) -> Callable[[str], bool]:
+    """Return what says whether a token is the operator's."""
+    from ..mcp_servers.errors import TokenRefused
+
+    def operates(bearer: str) -> bool:
+        try:
+            return tokens.verify(bearer).allows(OPERATOR)
+        except TokenRefused:
+            return False
+
+    return operates

@@ -19,7 +19,9 @@ from ..evidence import Bench, Budget, CampaignResult
 from ..evidence.control import MOST_DRAWN, NullRun, top_up
 from ..factors.planting import PlantSettings
 from ..ledger import Ledger, digest, read_json, write_json
+from ..ledger.given_file import check_given
 from ..ledger.locks import held
+from ..ledger.private import make_folder
 from ..market import Nulling
 
 __all__ = ["Kept", "NullRuns", "code", "on_panel", "on_synthetic"]
@@ -75,7 +77,10 @@ class NullRuns:
     def place(self) -> Path:
         """Return the folder of this control."""
         market = self.settings.market
-        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (market.panel, market.sectors) if path]
+        named = [path for path in (market.panel, market.sectors) if path]
+        for path in named:
+            check_given(path)
+        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named]
         asked = self.settings.model_dump(mode="json")
         return self.folder / digest([asked, files, code()])[:12]
 
@@ -88,7 +93,7 @@ class NullRuns:
             Another process works on the same control.
         """
         place = self.place
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place)
         with held(place / "lock", "of this control"):
             kept = Kept(place)
             for seed in range(seeds):

@@ -27,14 +27,44 @@ __all__ = [
     "SectorsFile",
     "Seed",
     "Workspace",
+    "readable",
+    "there",
 ]
 
 DIALECTS = "alphaloom, worldquant, qlib, alphaagent or alphagen"
 
+
+def there(file: Path | None) -> Path | None:
+    """Refuse a file of prices or sectors that is missing, before a command imports what takes seconds to load."""
+    if file is not None and not file.exists():
+        from ..market.errors import refuse_missing
+
+        refuse_missing(file)
+    return file
+
+
+def readable(file: Path | None) -> Path | None:
+    """Refuse a campaign file that is missing or no YAML, before a command imports what takes seconds to load."""
+    if file is not None:
+        from ..ledger.yaml_text import read_text
+
+        read_text(file)
+    return file
+
+
 PanelFile = Annotated[
-    Path | None, typer.Option("--panel", help="Prices, Parquet or CSV: date, symbol, open, high, low, close, volume.")
+    Path | None,
+    typer.Option(
+        "--panel", callback=there, help="Prices, Parquet or CSV: date, symbol, open, high, low, close, volume."
+    ),
 ]
-SectorsFile = Annotated[Path | None, typer.Option("--sectors", help="Sectors, Parquet or CSV: symbol, sector.")]
+SectorsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--sectors", callback=there,
+        help='Sectors, Parquet or CSV: symbol, sector; a symbol without a row is in the group "unknown".',
+    ),
+]  # fmt: skip
 AsOf = Annotated[
     datetime | None,
     typer.Option(
@@ -53,7 +83,12 @@ Ceiling = Annotated[
 ]
 CampaignFile = Annotated[
     Path | None,
-    typer.Option("--campaign", metavar="FILE", help="Data, windows, costs and budget as in this campaign file."),
+    typer.Option(
+        "--campaign",
+        metavar="FILE",
+        callback=readable,
+        help="Data, windows, costs and budget as in this campaign file.",
+    ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="The seed of everything random.")]
 Workspace = Annotated[
@@ -80,7 +115,7 @@ Executor = Annotated[
     typer.Option(
         "--executor",
         metavar="local|ray",
-        help="Where Python factors run: here, or on Ray (pip install 'alphaloom[ray]').",
+        help="Where Python factors run: here, or on Ray (the package ray).",
     ),
 ]
 SandboxBackend = Annotated[

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
-__all__ = ["Place"]
+from .figures import count
+
+__all__ = ["Place", "data_line"]
 
 
 @dataclass(frozen=True)
@@ -20,3 +24,11 @@ class Place:
     workspace: Path | None = None
     executor: str | None = None
     backend: str | None = None
+
+
+def data_line(data: Mapping[str, Any]) -> str:
+    """Return in one line which prices were used; prices that nobody supplied are named as synthetic."""
+    span = f"{count(data['days'])} days x {count(data['symbols'])} symbols, {data['first_day']} to {data['last_day']}"
+    if data["synthetic"]:
+        return f"data: SYNTHETIC market, seed {data['seed']}, {span}; for your own prices add --panel FILE"
+    return f"data: {data['file']}, {span}"

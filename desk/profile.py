@@ -12,7 +12,7 @@ __all__ = ["profile_rows", "spark"]
 BLOCKS = "▁▂▃▄▅▆▇█"
 SHOWN_HORIZONS = ("1", "2", "3", "5", "10", "20")
 REGIMES = ("rising", "falling", "calm", "usual", "stormy")
-STYLES = ("size", "beta", "momentum", "volatility")
+STYLES = {"size": "size", "beta": "beta", "momentum": "momentum", "volatility": "volatility", "price": "price level"}
 MOST_KEPT = 2.0
 """Share of a RankIC beyond which it is not told."""
 
@@ -64,7 +64,7 @@ def _regimes(regimes: Mapping[str, Any]) -> str:
 
 
 def _exposures(exposures: Mapping[str, Any]) -> str:
-    told = [f"{name} {number(exposures[name], 2, sign=True)}" for name in STYLES if name in exposures]
+    told = [f"{word} {number(exposures[name], 2, sign=True)}" for name, word in STYLES.items() if name in exposures]
     if exposures.get("sector") is not None:
         told.append(f"sectors explain {percent(exposures['sector'], 0)} of its ranks' variance")
     return ", ".join(told)

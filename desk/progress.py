@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeAlias
 
 from .code import in_one_line
@@ -40,9 +42,14 @@ EVENTS = {
     "no_passage": "context.documents: no passage could be told in this round",
     "own_agent": "your own agent failed in this round",
 }
+EVENTS_IN_LINE = ("round", "survey", "scored", "gate", "seeds")
+"""Events that say nothing beyond the counts; the others are told on a line of their own."""
 AGENTS = ("idea", "factor", "eval")
 SEARCHING = "searching"
-QUIET_SECONDS = 5.0  # between plain lines when nothing decisive happened
+QUIET_SECONDS, MOST_QUIET_SECONDS = 10.0, 60.0
+"""Between plain lines when nothing decisive happened: a twentieth of the time so far, within these bounds."""
+BEAT_SECONDS = 1.0
+WIDTH = 100
 
 Show: TypeAlias = "Callable[[Progress], None]"
 
@@ -52,7 +59,9 @@ def shown_progress() -> Iterator[Show]:
     """Give the function that shows progress, for as long as the campaign runs."""
     console = notices()
     if not console.is_terminal or console.is_dumb_terminal:
-        yield PlainLines(console)
+        lines = PlainLines(console)
+        with _beating(lines):
+            yield lines
         return
     from rich.live import Live
 
@@ -60,23 +69,66 @@ def shown_progress() -> Iterator[Show]:
         yield Panelled(live)
 
 
+@contextmanager
+def _beating(lines: PlainLines) -> Iterator[None]:
+    """Let lines go on while no progress comes: a step may take minutes on a busy machine."""
+    ended = Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT_SECONDS):
+            lines.still()
+
+    thread = Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
 class PlainLines:
-    """One line when a round, phase or verdict changes, else one every few seconds."""
+    """One short line when a round, phase or verdict changes, else one every ten seconds, and rarer in long runs."""
 
     def __init__(self, console: Console, seconds: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._seconds = seconds
         self._said: tuple[object, ...] = ()
-        self._at = float("-inf")
+        self._message = ""
+        self._at = self._heard = float("-inf")
+        self._where = ""
+        self._lock = Lock()
 
     def __call__(self, progress: Progress, /) -> None:
-        """Print a line unless nothing decisive happened just after the last one."""
-        counts = progress.counts
-        news = (progress.phase, progress.round, progress.trials, counts.accepted, counts.watched, counts.awaiting)
-        now = self._seconds()
-        if news != self._said or now - self._at >= QUIET_SECONDS:
+        """Print a line unless nothing decisive happened just after the last one; a new message is printed whole."""
+        with self._lock:
+            self._show(progress)
+
+    def still(self) -> None:
+        """Say what is still under way, if nothing was printed for a while."""
+        with self._lock:
+            now = self._seconds()
+            took = now - self._heard
+            if self._where and now - self._at >= _quiet(took):
+                self._at = now
+                self._print(f"{self._where}: still at the same step, for {duration(took)}")
+
+    def _show(self, progress: Progress) -> None:
+        counts, now = progress.counts, self._seconds()
+        self._where, self._heard = _where(progress, "/"), now
+        alone = ""
+        if progress.phase == SEARCHING and progress.message not in ("", self._message, *EVENTS_IN_LINE):
+            self._message, alone = progress.message, f"{_where(progress, '/')}: {_message(progress)}"
+            self._print(alone)
+        news = (progress.phase, progress.round, counts.accepted, counts.watched, counts.awaiting)
+        if news != self._said or now - self._at >= _quiet(progress.elapsed_s):
             self._said, self._at = news, now
-            self._console.print(line(progress), markup=False, soft_wrap=True)
+            if (text := line(progress)) != alone:  # before the first count a line is its message
+                self._print(text)
+
+    def _print(self, text: str) -> None:
+        for part in textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False):
+            self._console.print(part, markup=False, soft_wrap=True)
 
 
 class Panelled:
@@ -90,21 +142,31 @@ class Panelled:
         self._live.update(panel(progress))
 
 
+def _quiet(elapsed_s: float) -> float:
+    """Return how long there need be no line, after so long."""
+    return min(max(QUIET_SECONDS, elapsed_s / 20), MOST_QUIET_SECONDS)
+
+
 def line(progress: Progress) -> str:
-    """Return a progress in one line; before the search there is nothing to count."""
-    said = f" | {_message(progress)}" if progress.message else ""
-    if not progress.evaluations_budget:
-        return f"{progress.phase}{said}"
+    """Return a progress in one line of at most `WIDTH` characters, most important first: what does not fit is left out.
+
+    Before the search there is nothing to count, and the message is all that there is.
+    """
     counts = progress.counts
+    if not progress.evaluations_budget:
+        return f"{progress.phase}: {_message(progress)}" if progress.message else progress.phase
+    waits = f", {counts.awaiting} to approve" if counts.awaiting else ""
     parts = [
-        plural(counts.hypotheses, "hypothesis tested", "hypotheses tested") + variety_line(progress),
-        funnel_line(counts, progress.evaluations_budget),
-        *([f"best |t| on search {abs(progress.best.t):.1f}"] if progress.best else []),
-        f"{plural(progress.trials, 'trial')}: {verdicts_line(counts)}",
-        spend_line(progress),
-        _time(progress),
+        f"{counts.accepted} accepted, {counts.watched} watched{waits}",
+        _time(progress).replace("about ", ""),
+        *([f"best |t| {abs(progress.best.t):.1f}"] if progress.best else []),
+        *([f"${progress.spent.usd:,.2f}"] if progress.spent.usd else []),
+        _doing(progress) or (_message(progress) if progress.message in EVENTS_IN_LINE else ""),
     ]
-    return f"{_where(progress)}: {'; '.join(parts)}{_doing(progress) or said}"
+    said = f"{_where(progress, '/')}: {counts.scored:,}/{progress.evaluations_budget:,} scored"
+    for part in filter(None, parts):
+        said += f"; {part}" if len(said) + len(part) + 2 <= WIDTH else ""
+    return said
 
 
 def panel(progress: Progress) -> RenderableType:
@@ -164,8 +226,8 @@ def spend_line(progress: Progress) -> str:
     return f"{plural(spent.calls, 'call')}, {count(spent.tokens)} tokens, {money(spent.usd)}{each}"
 
 
-def _where(progress: Progress) -> str:
-    return f"{progress.phase}, round {progress.round} of {progress.rounds}" if progress.round else progress.phase
+def _where(progress: Progress, of: str = " of ") -> str:
+    return f"{progress.phase}, round {progress.round}{of}{progress.rounds}" if progress.round else progress.phase
 
 
 def _message(progress: Progress) -> str:
@@ -184,7 +246,7 @@ def _doing(progress: Progress) -> str:
     if progress.phase != SEARCHING:
         return ""
     doing = [f"{agent} {progress.doing[agent]}" for agent in AGENTS if agent in progress.doing]
-    return f" | {', '.join(doing)}" if doing else ""
+    return ", ".join(doing)
 
 
 def _time(progress: Progress) -> str:

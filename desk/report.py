@@ -80,11 +80,11 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _replace(target: Path, text: str) -> None:
-    """Write the report whole or not at all; anyone may read it."""
+    """Write the report whole or not at all."""
     from ..ledger.objects import write_whole
 
     try:
-        write_whole(target, text.encode(), mode=0o644)
+        write_whole(target, text.encode())
     except OSError as error:
         raise _error(
             f"the report cannot be written ({error.strerror or error})",

@@ -16,7 +16,7 @@ from ..ledger import Ledger, Run, digest, read_settings
 from .errors import GateRefused
 from .place import Place
 
-__all__ = ["score_factor", "settings_at"]
+__all__ = ["data_of", "score_factor", "settings_at"]
 
 BY_HAND = "submitted by hand, with no hypothesis but its own direction on the search window"
 
@@ -58,6 +58,21 @@ def settings_at(place: Place) -> Settings:
     return found.model_copy(update={"sandbox": sandbox})
 
 
+def data_of(place: Place, evaluator: Evaluator) -> dict[str, Any]:
+    """Return which prices an evaluator works on: a file's, or those of the synthetic market."""
+    settings, panel = settings_at(place), evaluator.panel
+    file = settings.market.panel
+    return {
+        "synthetic": file is None,
+        "seed": settings.seed if file is None else None,
+        "file": None if file is None else str(file),
+        "days": panel.days,
+        "symbols": len(panel.symbols),
+        "first_day": str(panel.dates[0]),
+        "last_day": str(panel.dates[-1]),
+    }
+
+
 def score_factor(
     text: str, place: Place, *, gate: bool, dialect: str = "alphaloom", stress: bool = False
 ) -> dict[str, Any]:
@@ -83,7 +98,7 @@ def score_factor(
         parse(text, dialect=dialect)  # the synthetic market has the standard fields: a typo need not wait for it
     with opened("score", place, recorded=gate) as evaluator:
         sheet = evaluator.score(text, dialect)
-        told = {**sheet, "costs": evaluator.settings.costs.model_dump(mode="json")}
+        told = {**sheet, "data": data_of(place, evaluator), "costs": evaluator.settings.costs.model_dump(mode="json")}
         if stress:
             told["stress"] = _stressed(evaluator, text, dialect)
         return {**told, "gate": _gated(evaluator, text, sheet)} if gate else told

@@ -124,14 +124,15 @@ def _tell_all(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *, a
 def _tell_one(ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool) -> None:
     """Write the page of a case and say where it is."""
     from ..ledger.objects import write_whole
+    from ..ledger.private import make_folder
     from .case_page import case_page, render_case
 
     case, decision = reviews.file(name), reviews.decision(name)
     noted = ledger.event(run.id, "agents.hypothesis", str(case["hypothesis"]["id"]))
     page = case_page(run.id, case, noted.body if noted else {}, decision, where_of(workspace))
     path = ledger.run_folder(run.id) / FOLDER / f"{name}.html"
-    path.parent.mkdir(exist_ok=True)
-    write_whole(path, render_case(page).encode(), mode=0o644)
+    make_folder(path.parent)
+    write_whole(path, render_case(page).encode())
     place = str(path.resolve())
     if as_json:
         told = {"run": run.id, **case, "decision": decision.record() | {"at": decision.at} if decision else None}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..ledger import SettingsError, read_settings
+from ..ledger import SettingsError
 
 if TYPE_CHECKING:
     from ..router.config import RouterConfig
@@ -30,11 +30,12 @@ class Named(NamedTuple):
 
 def named_models(path: Path) -> Named:
     """Read a router.yaml, or the section `models` of a campaign file; paths in it start from its folder."""
+    if not path.exists():
+        raise SettingsError(f"no file {path}", field=str(path), hint=HINT)
+    from ..ledger import read_settings
     from ..ledger.yaml_text import read_text
     from ..router.config import RouterConfig
 
-    if not path.exists():
-        raise SettingsError(f"no file {path}", field=str(path), hint=HINT)
     if _is_campaign(read_text(path).value):
         from ..campaign import Settings
 

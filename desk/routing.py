@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -23,6 +24,7 @@ __all__ = ["route"]
 
 MOST_CHARACTERS = 1_000_000
 TOO_LONG = f"has more than {MOST_CHARACTERS:,} characters"
+KEYS, LONGEST_KEY = frozenset({"prompt", "role"}), 40
 LINE = '{"prompt": "...", "role": "factor"}; role may be left away'
 SURE = 0.8
 """Share of its own examples from which on nothing is said of an intent of the user's."""
@@ -160,10 +162,11 @@ def _standard_input() -> str:
 
 def _lines(path: Path, role: str | None) -> Iterator[_Line]:
     """Yield the prompts of a file; what is wrong with a line is told with its number before any is answered."""
+    from ..ledger.given_file import read_given_text
     from .errors import BadPrompts
 
     try:
-        text = path.read_text("utf-8")
+        text = read_given_text(path)
     except (OSError, UnicodeDecodeError) as error:
         said = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise BadPrompts(f"cannot read {path}: {said}", field="--file", got=str(path)) from None
@@ -189,11 +192,24 @@ def _line(line: str, number: int, role: str | None) -> _Line:
             f"line {number} holds no prompt", field=f"line {number}", got=line[:100],
             allowed=LINE, hint="One JSON object a line.",
         ) from None  # fmt: skip
+    if misspelt := _misspelt(told):
+        raise BadPrompts(
+            f"line {number} has the key {misspelt[0]!r}; did you mean {misspelt[1]}?", field=f"line {number}",
+            got=misspelt[0], allowed=LINE, hint="Mend the key. Keys that are like neither are left alone.",
+        )  # fmt: skip
     if len(prompt) > MOST_CHARACTERS:
         raise BadPrompts(
             f"the prompt of line {number} {TOO_LONG}", field=f"line {number}", got=f"{len(prompt):,} characters"
         )
     return _Line(prompt, own or role)
+
+
+def _misspelt(told: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return a key that is nearly one of ours and the one that is meant; a line may bear labels of the user's own."""
+    for key in told.keys() - KEYS:
+        if close := difflib.get_close_matches(key[:LONGEST_KEY].lower(), KEYS - told.keys(), n=1):
+            return key[:LONGEST_KEY], close[0]
+    return None
 
 
 def _print(decision: Decision, config: RouterConfig) -> None:

@@ -11,12 +11,12 @@ __all__ = ["costs", "rules"]
 
 UNRECORDED = "costs that are not recorded"
 THRESHOLDS: Sequence[tuple[str, str, Callable[[object], str]]] = (
-    ("level", "Level of the stream of trials", lambda value: percent(value, 0)),
-    ("watch_p", "Largest p of a watched factor", chance),
+    ("level", "Significance level of all trials together", lambda value: percent(value, 0)),
+    ("watch_p", "Watchlist p-value threshold", chance),
     ("max_similarity", "Largest shared subtree with a known factor", lambda value: percent(value, 0)),
     ("max_redundancy", "Largest rank correlation with the library", lambda value: number(value, 2)),
-    ("leak_rank_ic", "RankIC on selection that alarms", lambda value: number(value, 3)),
-    ("prior_trials", "Earlier looks that were declared", count),
+    ("leak_rank_ic", "Suspiciously high RankIC (alert)", lambda value: number(value, 3)),
+    ("prior_trials", "Declared earlier trials", count),
 )
 BUDGET = (("evaluations", "Evaluations allowed"), ("trials", "Trials allowed"))
 

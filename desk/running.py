@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .console import notices, print_object, print_plain
-from .failures import BUDGET_ENDED, INTERRUPTED
-from .finding import located, run_folder
+from .failures import BUDGET_ENDED, InterruptionTold
+from .finding import run_folder
 from .options import (
     AsJson,
     AsOf,
@@ -23,8 +23,10 @@ from .options import (
     SectorsFile,
     Seed,
     Workspace,
+    readable,
 )
 from .progress import Show, shown_progress
+from .standing import found
 
 if TYPE_CHECKING:
     from ..evidence import CampaignResult
@@ -36,7 +38,8 @@ DEMO = Path(__file__).parent / "campaigns" / "demo.yaml"
 
 def run(
     campaign: Annotated[
-        Path | None, typer.Argument(metavar="CAMPAIGN.yaml", help="The campaign; the demo by default.")
+        Path | None,
+        typer.Argument(metavar="CAMPAIGN.yaml", callback=readable, help="The campaign; the demo by default."),
     ] = None,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
@@ -73,7 +76,8 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run that was interrupted or killed; nothing that was paid for is done twice."""
-    name, place = located(run, workspace)
+    with found(run, workspace) as (ledger, row):
+        name, place = row.id, ledger.workspace
     from .front import Campaign
 
     where = (executor, sandbox_backend)
@@ -92,7 +96,6 @@ def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -
 
 
 def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, as_json: bool) -> None:
-    from ..evidence.attention import CLOSED_BY_HAND
     from ..evidence.errors import RunHalted
 
     try:
@@ -100,12 +103,14 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
             result = start(show)
     except KeyboardInterrupt:
         _tell_resting("interrupted", "interrupted", "resume latest", workspace, as_json=as_json)
-        raise typer.Exit(INTERRUPTED) from None
+        raise InterruptionTold from None
     except RunHalted as rest:
         after = "review" if rest.exit_code == 0 else "resume"
         _tell_resting(rest.code, rest.message, f"{after} {rest.got}", workspace, as_json=as_json)
         raise typer.Exit(rest.exit_code) from None
     _tell(result, as_json=as_json)
+    from ..evidence.attention import CLOSED_BY_HAND
+
     if result.record.get("ended") not in (None, CLOSED_BY_HAND):
         raise typer.Exit(BUDGET_ENDED)
 

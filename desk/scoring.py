@@ -12,7 +12,7 @@ from .console import answers, print_object
 from .figures import DASH, beside, generic, number, percent
 from .formula_command import FormulaCommand
 from .options import AsJson, AsOf, CampaignFile, Dialect, Executor, PanelFile, SandboxBackend, SectorsFile, Workspace
-from .place import Place
+from .place import Place, data_line
 from .profile import profile_rows
 from .rules import costs
 from .stress_table import print_stress
@@ -49,10 +49,11 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Score a factor on the search window; days that are sealed are never read."""
+    code = source(expression)
     from .research import score_factor
 
     place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace, executor, sandbox_backend)
-    sheet = score_factor(source(expression), place, gate=gate, dialect=dialect, stress=stress)
+    sheet = score_factor(code, place, gate=gate, dialect=dialect, stress=stress)
     if as_json:
         print_object(sheet)
     else:
@@ -66,6 +67,9 @@ def _print_sheet(sheet: Mapping[str, Any]) -> None:
     from rich.text import Text
 
     console = answers()
+    console.print(
+        Text(data_line(sheet["data"]), style="yellow" if sheet["data"]["synthetic"] else "dim"), soft_wrap=True
+    )
     console.print(Text(str(sheet.get("text", "")), style="bold"))
     table = Table.grid(padding=(0, 2))
     for name, value in _rows(sheet):

@@ -76,7 +76,7 @@ def mcp(
 
     Without data of yours they serve a synthetic market. Every caller gets data as they were known on its last day, the
     search window of them only, a budget of its own, and a line on record for every call; trials stay counted for good. Over
-    HTTP each bearer token is a caller; SIGTERM or Ctrl-C ends the servers when calls under way are answered.
+    HTTP each bearer token is a caller; SIGTERM or Ctrl-C ends the servers; calls under way have 2 seconds.
     """
     place = Place(campaign, panel, sectors, None, workspace)
     day = as_of.date() if as_of else None

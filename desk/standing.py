@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -82,7 +83,7 @@ class Standing:
             counts=funnel.counts, budget={**settings["models"]["budget"], **settings["budget"]},
             trials=sum(trial.run == run.id for trial in ledger.trials()) + len(ledger.events(run.id, PAID)),
             best=funnel.best, spent=funnel.spent, elapsed_s=said.get("elapsed_s"), doing=said.get("doing") or {},
-            at=str(said.get("at", "")), waiting=waiting, ended=_ended(folder), next=_next(state, run.id, workspace),
+            at=str(said.get("at", "")), waiting=waiting, ended=_ended(ledger, run.id), next=_next(state, run.id, workspace),
         )  # fmt: skip
 
     def per_accepted(self) -> dict[str, float] | None:
@@ -118,9 +119,7 @@ def where_of(workspace: Path | None) -> str:
     return f" --workspace {workspace}" if workspace else ""
 
 
-def _ended(folder: Path) -> str:
-    """Return which budget or person ended a run's search early, if it is over and one did."""
-    from ..ledger import read_json
-
-    results = folder / "results.json"
-    return str(read_json(results).get("ended") or "") if results.exists() else ""
+def _ended(ledger: Ledger, run: str) -> str:
+    """Return which budget or person ended a run's search early, if it is over and one did, as it was recorded."""
+    results = ledger.recorded(run, "results.json")
+    return str(json.loads(results).get("ended") or "") if results else ""

@@ -62,14 +62,16 @@ def create(
 
     The secret is kept by nobody: the file holds its digest, and it is never logged nor repeated. One that is lost is
     revoked and replaced. Scopes: data:read, news:read, factor:read, factor:write, eval:run, gate:submit, rules:read,
-    data:confidential, data:jurisdiction:XX; model:ask lets it ask models through `alphaloom models gate`.
+    data:confidential, data:jurisdiction:XX; model:ask lets it ask models through `alphaloom models gate`, and
+    model:operate lets it read the counts of all tenants there.
     """
+    from ..ledger.private import make_folder
     from ..mcp_servers.access import Grant
     from ..mcp_servers.access import create as made
 
     place = _place(file, workspace)
     if file is None:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(place.parent)
     grant = Grant(
         _listed(scopes) or (), expires.date(), as_of.date() if as_of else None, _listed(fields), note.strip(), tenant.strip()
     )  # fmt: skip

@@ -84,6 +84,7 @@ def unsealed(name: str, place: Path, reason: str) -> Unsealed:
         _refuse_unfinished(row)
         folder = ledger.run_folder(row.id)
         with ledger.lock(row.id):
+            ledger.check_files(row.id)
             results = read_json(folder / "results.json")
             kept = results["sealed"] or (read_json(folder / SEALED) if (folder / SEALED).is_file() else None)
             note = AGAIN.format(number=kept["number"]) if kept else ""

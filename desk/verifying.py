@@ -78,7 +78,8 @@ def _chosen(archive: Archive, ids: Sequence[str]) -> list[str]:
 
 
 def _verified(archive: Archive, ids: Sequence[str], files: _Files) -> dict[str, Any]:
-    from ..evidence.replay import loose_ends, replay
+    from ..evidence.loose_ends import loose_ends
+    from ..evidence.replay import replay
 
     found = [replay(archive, archive.verdicts[name]) for name in ids]
     said, depth = "", "ledger"

@@ -73,7 +73,9 @@ def collected(texts: Sequence[str], file: str | None) -> list[Written]:
 
 
 def _content(file: str) -> str:
-    raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    from ..ledger.given_file import read_given
+
+    raw = sys.stdin.buffer.read() if file == "-" else read_given(Path(file))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

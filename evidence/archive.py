@@ -12,7 +12,7 @@ from ..factors import Expression, parse
 from ..ledger import Evaluation, Ledger, Run, Trial, VerdictRow
 from .alignment import Claim
 from .case import Case
-from .settings import EvidenceSettings, as_recorded
+from .settings import RECORDED, EvidenceSettings, as_recorded
 
 
 def scored_claims(ledger: Ledger, run: str) -> dict[str, Claim]:
@@ -36,7 +36,9 @@ class Archive:
     def rules(self) -> EvidenceSettings | None:
         """Return the settings that the run was judged by; None where an old run did not write them down."""
         settings = self.run.config.get("settings") or self.run.config.get("rules")
-        return EvidenceSettings.model_validate(as_recorded(settings["evidence"])) if settings else None
+        if not settings:
+            return None
+        return EvidenceSettings.model_validate(as_recorded(settings["evidence"]), context={RECORDED: True})
 
     @cached_property
     def evaluations(self) -> Mapping[str, Evaluation]:

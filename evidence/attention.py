@@ -111,7 +111,7 @@ class Attention:
         self._told = self.seconds()
         progress = self._meter.read(phase, self._round, message, self.doing)
         record = asdict(progress) | {"at": self.clock().isoformat()}
-        write_whole(self.folder / NOW, canonical_json(record).encode(), mode=0o644)
+        write_whole(self.folder / NOW, canonical_json(record).encode())
         return progress
 
     # What it hears.

@@ -8,7 +8,11 @@ from typing import Any, Protocol
 
 from ..ledger import Ledger, Run, digest
 from ..market import Panel
+from .archive import Archive
+from .errors import OtherStream
 from .screening_seed import note_screening_seed
+from .settings import EvidenceSettings
+from .windows import Windows
 
 
 class Asked(Protocol):
@@ -43,3 +47,23 @@ def begin(asked: Asked, ledger: Ledger, panel: Panel, drawn: tuple[str, datetime
     ledger.start_run(Run(run, config, asked.seed, dataset, now.isoformat()))
     note_screening_seed(ledger, run, screens)
     return run
+
+
+def refuse_other_stream(ledger: Ledger, windows: Windows, settings: EvidenceSettings) -> None:
+    """Refuse a level, or a watchlist's, that is not the one of the trials on this data: their error rate is shared.
+
+    Raises
+    ------
+    OtherStream
+        Earlier trials on this selection window, or on its returns, were judged by another `level` or `watch_p`.
+    """
+    for run in dict.fromkeys(trial.run for trial in ledger.overlapping_trials(windows.key(windows.selection))):
+        rules = Archive(ledger, ledger.run(run)).rules
+        for name in ("level", "watch_p") if rules else ():
+            own, earlier = getattr(settings, name), getattr(rules, name)
+            if own != earlier:
+                raise OtherStream(
+                    f"Earlier trials on this data were judged with {name} {earlier}; one stream of trials has one.",
+                    field=f"evidence.{name}", got=own, allowed=earlier,
+                    hint=f"Set evidence.{name} to {earlier}, or name another --workspace for other data.",
+                )  # fmt: skip

@@ -8,6 +8,7 @@ from functools import partial
 from ..factors import Engine
 from ..ledger import Ledger
 from ..market import Panel
+from ..market.adjusted import forwards
 from ..sandbox import Runner
 from .budget import Budget
 from .computing import Computing
@@ -15,6 +16,7 @@ from .contained import FOLDER, Contained
 from .errors import TooFewDays, TooFewNames
 from .evaluator import Evaluator
 from .mandate import Mandate
+from .patience import Pace
 from .samples import Samples
 from .score import Scorer
 from .settings import EvidenceSettings
@@ -57,16 +59,22 @@ class Bench:
         _refuse_unscorable(int(scorer.target(windows.search).order.counts.max()))
         if store and not apart:
             windows = fix_windows(panel, ledger, settings.windows, dataset)
-        contained = Contained(panel, runner, ledger.workspace / FOLDER if store else None) if runner else None
-        return cls(Computing(Engine(panel), contained), scorer, windows, ledger)
+        level = forwards(panel, windows.search.stop)  # what factors read: a later split moves no earlier price
+        contained = Contained(level, runner, ledger.workspace / FOLDER if store else None) if runner else None
+        return cls(Computing(Engine(level), contained), scorer, windows, ledger)
 
     def evaluator(
-        self, run: str, budget: Budget, *, python: bool = True, mandate: Mandate | None = None, approve: bool = False
-    ) -> Evaluator:
-        """Return the evaluation service of one run; whether it scores Python factors, and whether a person approves."""
+        self, run: str, budget: Budget, *, python: bool = True, mandate: Mandate | None = None, approve: bool = False,
+        pace: Pace | None = None,
+    ) -> Evaluator:  # fmt: skip
+        """Return the evaluation service of one run.
+
+        `python`: it scores Python factors. `approve`: a person approves. `pace`: when a look at selection days that runs
+        code may end; for callers who are told the verdict at once.
+        """
         limits = (mandate or Mandate()).fit(self.scorer.panel)
         parts = (self.engine, self.scorer, self.windows, self.ledger, self.scorer.settings, budget, run)
-        return Evaluator(*parts, python, limits, approve, self.samples)
+        return Evaluator(*parts, python, limits, approve, self.samples, pace)
 
 
 def _refuse_unprovable(days: int, horizon: int, lag: int) -> None:

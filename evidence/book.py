@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..extras import install_hint
 from ..factors import rank_rows
 from ..market import Panel
 from .errors import BookUnavailable
@@ -181,7 +182,7 @@ def _vectorbt() -> ModuleType:
             import vectorbt
     except ImportError as missing:
         raise BookUnavailable(
-            "the book backtest needs vectorbt, which is not installed", hint="pip install alphaloom[vectorbt]"
+            "the book backtest needs vectorbt, which is not installed", hint=install_hint("vectorbt")
         ) from missing
     module: ModuleType = vectorbt
     return module

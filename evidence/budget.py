@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
+
+from ..ledger import Ledger
+
+__all__ = ["Budget", "Runs"]
+
+RAN = "ran"
+"""Kind of the events that hold what was told of code that ran and was refused."""
 
 
 class Budget(BaseModel):
@@ -21,3 +30,29 @@ class Budget(BaseModel):
         allow_inf_nan=False,
         description="seconds of work, over all processes of the run; such an end is not repeated to the byte",
     )
+
+
+class Runs:
+    """Refusals of code that had run, by the key of their attempt: each costs an evaluation, as a score does.
+
+    What code reads of the panel may leave it in the text of an error, so that a refusal is paid for too. The same attempt
+    asked again is answered with what it was told, and runs nothing.
+    """
+
+    def __init__(self, ledger: Ledger, run: str) -> None:
+        self._ledger, self._run = ledger, run
+        self._told = {event.key: event.body for event in ledger.events(run, RAN)}
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._told)
+
+    def told(self, key: str) -> dict[str, Any] | None:
+        """Return what an attempt was told when its code had run, None where it was not refused so."""
+        return self._told.get(key)
+
+    def add(self, key: str, answer: dict[str, Any]) -> dict[str, Any]:
+        """Write down a refusal, and return it."""
+        self._ledger.record_event(self._run, RAN, key, answer)
+        self._told[key] = answer
+        return answer

@@ -103,8 +103,13 @@ def _book(
     try:
         book = backtest(score, evaluator.panel, costs=costs, horizon=evaluator.settings.horizon_days, span=span)
     except BookUnavailable as error:
-        return {"window": window.name, "unavailable": error.message, "hint": error.hint}, None
-    return {"window": window.name, **_figures(book)}, _curve(book)
+        return {**_days_of(window), "unavailable": error.message, "hint": error.hint}, None
+    return {**_days_of(window), **_figures(book)}, _curve(book)
+
+
+def _days_of(window: Window) -> dict[str, Any]:
+    """Return the window of a book, and whether luck on its days helped to choose the factors."""
+    return {"window": window.name, "accepted_on_these_days": window.name == "selection"}
 
 
 def _figures(book: Book) -> dict[str, Any]:

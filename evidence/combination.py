@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ..factors import rank_rows
+from ..ledger.private import make_file
 from ..market import Panel
 
 
@@ -48,12 +48,18 @@ def combine(parts: Sequence[Part]) -> NDArray[np.float32]:
 
 def write_combination(score: NDArray[np.float32], panel: Panel, path: Path) -> int:
     """Write a score as a tidy Parquet file (date, symbol, score), whole or not at all, and return its rows."""
+    import pandas as pd
+
     rows, columns = np.nonzero(~np.isnan(score))
     symbols = np.array(panel.symbols, dtype=object)
     frame = pd.DataFrame(
         {"date": panel.dates[rows].astype("datetime64[s]"), "symbol": symbols[columns], "score": score[rows, columns]}
     )
     unfinished = path.with_suffix(".unfinished")
-    frame.to_parquet(unfinished, index=False, compression="zstd")
-    unfinished.replace(path)
+    make_file(unfinished)
+    try:
+        frame.to_parquet(unfinished, index=False, compression="zstd")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)  # what a full disk cut off
     return len(frame)

@@ -17,13 +17,23 @@ from numpy.typing import NDArray
 from ..factors import Engine, Expression
 from ..factors.engine import STREAMED
 from ..market import Panel
+from ..market.adjusted import TRADED, hides_volumes
 from .contained import Contained, Swept
 from .errors import NeedsSandbox, PythonRefused
 
 __all__ = ["UNCONTAINED", "Computes", "Computing"]
 
-UNCONTAINED = "uncontained"
-"""The code of the warning that a factor was computed by code that nothing contained."""
+UNCONTAINED, UNSHOWN, VOLUMES = "uncontained", "unshown_days", "volume_levels"
+"""The codes of the warnings that nothing contained the code, that it was not shown to be causal on all days, and that it saw
+no level of volumes."""
+NOT_SHOWN = (
+    "the code raises an error on panels of {days} days or fewer, so that nothing is shown of the days before {day}: they have "
+    "no values and do not count"
+)
+NO_LEVEL = (
+    "volumes may be in shares of a later day, so the code was shown each name's volume and amount from 1,000,000 on its first "
+    "day; where they are as traded, say so: market.volumes: quoted"
+)
 
 Values = NDArray[np.float32]
 
@@ -126,9 +136,17 @@ class Computing:
         return self.contained.stamp if expression.code and self.contained else ""
 
     def stamped(self, expression: Expression, sheet: dict[str, Any]) -> dict[str, Any]:
-        """Return a factor's sheet with the warning that must stand beside every figure of code that nothing contained."""
-        stamp = self.stamp_of(expression)
-        return sheet | {"warnings": [*sheet["warnings"], {"code": UNCONTAINED, "message": stamp}]} if stamp else sheet
+        """Return a factor's sheet with the warnings that must stand beside every figure of code."""
+        said = {UNCONTAINED: self.stamp_of(expression), UNSHOWN: self._unshown(expression)}
+        if expression.fields & {*TRADED} and hides_volumes(self.panel) and expression.code:
+            said[VOLUMES] = NO_LEVEL
+        told = [{"code": code, "message": message} for code, message in said.items() if message]
+        return sheet | {"warnings": [*sheet["warnings"], *told]} if told else sheet
+
+    def _unshown(self, expression: Expression) -> str:
+        """Return what to say of days of which the screen could show nothing."""
+        days = self.contained.start_up(expression, self._days) if expression.code and self.contained else 0
+        return NOT_SHOWN.format(days=days, day=self.panel.dates[days]) if days else ""
 
     @property
     def _days(self) -> int:

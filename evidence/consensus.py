@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..factors import rank_rows
 from ..ledger.objects import write_whole
+from ..ledger.private import make_folder
 from ..ledger.refusal import explained
 from .redundancy import LibraryValues
 from .windows import Window
@@ -94,5 +95,5 @@ class Consensus:
             totals=self._totals[0], counts=self._totals[1],
         )  # fmt: skip
         with explained(self._file):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._file.parent)
             write_whole(self._file, body.getvalue())

@@ -2,13 +2,17 @@
 
 What the code may know is decided here. It is given the columns that it names and no other; of the days only those that
 whoever reads its answer may see, since an error's text is the code's own and could tell of them; and of the names only
-their number, since code that knows a name may know what became of it. Labels never come here.
+their number, since code that knows a name may know what became of it. A name that is no member on any of these days has no
+column. The panel's prices are adjusted forwards (`market.adjusted.forwards`), and the level of volumes is hidden unless
+they are as traded: two panels that differ only after these days give the code the same bytes, so that neither its values,
+nor its errors, nor how long it takes can tell of a later day. Labels never come here.
 
 What a look at selection days leaves open: the values that it judges are point in time, but whether there are any is not.
 The calls on the whole window, and that on its last day, see all its prices, and code that fails there, or says something
 else, is rejected. So a paid look may tell one bit of the code's choosing about the window by being accepted or not; a
 formula's look tells one too, but only of that formula. A fault can only reject: the level holds for each look whose code
-was chosen without such an answer. That later code is chosen with the answers of earlier looks is not covered by it.
+was chosen without such an answer. That later code is chosen with the answers of earlier looks is not covered by it. When
+the answer comes may tell one of a few steps more: see `patience`.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from ..factors import Expression
 from ..factors.python import MEMBERS
 from ..ledger import digest
 from ..market import Panel
+from ..market.adjusted import without_volume_levels
+from ..market.known import members
 from ..sandbox import (
     Frames,
     Job,
@@ -38,12 +44,13 @@ from ..sandbox import (
     lint,
     prove,
 )
-from ..sandbox.claim import claimed
+from ..sandbox.causality import start_up_of
+from ..sandbox.claim import Claim, claimed
 from ..sandbox.comparison import rounded
 from ..sandbox.meter import Meter
 from ..sandbox.sweep import day_by_day
 from .errors import NeedsSandbox, OverLimits, PythonRefused
-from .patience import Patient
+from .patience import Allowance, Patient
 from .segments import Segment, Segments, versions
 
 __all__ = ["FOLDER", "Contained", "Swept", "column"]
@@ -68,10 +75,13 @@ class Swept:
         `[T, N]`, NaN outside the universe and after the last day that was asked for.
     fault
         Why there are none from some day on, `{stage, message, day}`: the code failed, or saw later days; None if all is well.
+    start_up
+        Days at the panel's start that have no values, since the code raises an error on so few: nothing is shown of them.
     """
 
     values: Values
     fault: dict[str, Any] | None = None
+    start_up: int = 0
 
 
 class Contained:
@@ -80,7 +90,7 @@ class Contained:
     Parameters
     ----------
     panel
-        T days by N names.
+        T days by N names, without prices whose level knows a later day.
     runner
         The sandbox: each call is a fresh process.
     folder
@@ -90,8 +100,10 @@ class Contained:
     def __init__(self, panel: Panel, runner: Runner, folder: Path | None = None) -> None:
         self._panel, self._runner = panel, runner
         self._segments = Segments(folder)
+        self._cuts: dict[int, Panel] = {}
         self._frames: dict[tuple[frozenset[str], int], Frames] = {}
         self._kept: dict[tuple[str, int], Values] = {}
+        self._starts: dict[tuple[str, int], int] = {}
         self._screened: set[tuple[str, int]] = set()
 
     @property
@@ -106,6 +118,8 @@ class Contained:
     def values(self, expression: Expression, days: int) -> Values:
         """Compute a factor by one call that is shown the first days, `[T, N]`, NaN after them and outside the universe.
 
+        Days on which the code raises an error by themselves have no values: nothing could be shown of them.
+
         Raises
         ------
         PythonRefused
@@ -115,7 +129,10 @@ class Contained:
         """
         key = expression.code, days
         if key not in self._kept:
-            self._kept[key] = self._whole(self._called(expression, days), 0)
+            values = self._called(expression, days)
+            self._starts[key] = self._start_up(expression, days, values)
+            values[: self._starts[key]] = np.nan
+            self._kept[key] = self._whole(values, 0, days)
             for old in list(self._kept)[:-KEPT]:
                 del self._kept[old]
         return self._kept[key]
@@ -137,10 +154,22 @@ class Contained:
         try:
             proof = prove(self._runner, expression.code, self._shown(expression, days), seed=seed)
         except SandboxError as error:
-            raise self._refusal(error) from None
+            raise self._refusal(error, days) from None
         self._screened.add((expression.code, days))
-        if not proof.start_up:  # else the days of the start-up were taken out of them
-            self._kept[expression.code, days] = self._whole(proof.values, 0)
+        self._starts[expression.code, days] = proof.start_up
+        self._kept[expression.code, days] = self._whole(proof.values, 0, days)
+
+    def start_up(self, expression: Expression, days: int) -> int:
+        """Return how many of the first days have no values, since the code raises an error on so few."""
+        return self._starts.get((expression.code, days), 0)
+
+    def _start_up(self, expression: Expression, days: int, values: NDArray[np.float64]) -> int:
+        if not np.isfinite(values).any():
+            return 0
+        try:
+            return start_up_of(Meter(self._runner), Claim(expression.code, self._shown(expression, days), values))
+        except SandboxError as error:
+            raise self._refusal(error, days) from None
 
     def _read(self, expression: Expression) -> None:
         """Refuse code that cannot be read, or that certainly reads later days, in every line that shows it.
@@ -151,7 +180,7 @@ class Contained:
         if remarks:
             stage = "causal" if remarks[0].rule == "future" else "python"
             said = "; ".join(f"line {each.line}: {each.message}" for each in remarks[:MOST_REMARKS])
-            raise PythonRefused(said, field="factor", hint=remarks[0].hint, stage=stage)
+            raise PythonRefused(said, field="factor", hint=remarks[0].hint, stage=stage, ran=False)
 
     def sweep(self, expression: Expression, edges: Sequence[int], since: int = 0) -> Swept:
         """Compute a factor day by day from a row on up to the last edge, in parts that end at the edges and are kept.
@@ -168,45 +197,47 @@ class Contained:
             if start < stop:
                 part = self._segment(expression, start, stop)
                 found.values[start:stop] = part.values
-                found = replace(found, fault=found.fault or part.fault)
+                found = replace(found, fault=found.fault or part.fault, start_up=found.start_up + part.start_up)
         return found
 
     # One part of the days.
 
     def _segment(self, expression: Expression, start: int, stop: int) -> Segment:
-        data = self._panel.rows(0, stop).digest
+        data = self._cut(stop).digest
         asked: dict[str, Any] = {"code": expression.code, "data": data, "start": start, "stop": stop}
         key = digest(asked | {"versions": versions()} | ({"stamp": self.stamp} if self.stamp else {}))
-        known = self._segments.read(key, (stop - start, self._panel.names))
+        known = self._segments.read(key, (stop - start, self._cut(stop).names))
         if known is None:
             known = self._computed(expression, start, stop)
             if known.lasting:
                 self._segments.write(key, known)
-        return known
+        return replace(known, values=self._whole(known.values, start, stop)[start:stop])
 
     def _computed(self, expression: Expression, start: int, stop: int) -> Segment:
         """Compute the rows of a part; a fault ends it, unless it is the first part."""
-        values = np.full((stop - start, self._panel.names), np.nan)
+        values = np.full((stop - start, self._cut(stop).names), np.nan)
         try:
+            if not start:
+                return self._proven(expression, stop)
             for row, cells in self._day_by_day(expression, start, stop):
                 values[row - start] = cells
         except SandboxError as error:
-            refusal = self._refusal(error)
+            refusal = self._refusal(error, stop)
             if not start or not isinstance(refusal, PythonRefused):
                 raise refusal from None
             fault = {"stage": refusal.stage, "message": refusal.message, "day": str(getattr(error, "day", ""))}
             lasting = not isinstance(refusal, OverLimits)
-            return Segment(self._whole(values, start)[start:stop], fault, lasting)
-        return Segment(self._whole(values, start)[start:stop], None)
+            return Segment(_single(values), fault, lasting)
+        return Segment(_single(values), None)
+
+    def _proven(self, expression: Expression, stop: int) -> Segment:
+        # A fixed seed: the sweep tries every day, and its values and its refusals are kept for all runs.
+        proof = prove(Patient(self._runner), expression.code, self._shown(expression, stop), sweep=True, seed=0)
+        return Segment(_single(proof.values), None, start_up=proof.start_up)
 
     def _day_by_day(self, expression: Expression, start: int, stop: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        frames = self._shown(expression, stop)
-        if not start:
-            # A fixed seed: the sweep tries every day, and its values and its refusals are kept for all runs.
-            yield from enumerate(prove(Patient(self._runner), expression.code, frames, sweep=True, seed=0).values)
-            return
-        meter = Meter(Patient(self._runner))
-        yield from day_by_day(meter, claimed(meter, expression.code, frames), start)
+        meter = Meter(Patient(Allowance(self._runner, stop - start)))
+        yield from day_by_day(meter, claimed(meter, expression.code, self._shown(expression, stop)), start)
 
     # What the code is shown, and what it says.
 
@@ -214,42 +245,54 @@ class Contained:
         job = Job(expression.code, self._shown(expression, days))
         [outcome] = self._runner.run_each([job])
         if outcome.values is None:
-            raise self._refusal(outcome.error or SandboxError("the call gave neither values nor an error"))
+            raise self._refusal(outcome.error or SandboxError("the call gave neither values nor an error"), days)
         return rounded(outcome.values)
+
+    def _cut(self, days: int) -> Panel:
+        """Return the panel that ends after the first days, as it is shown: members alone, no level that knows a later day."""
+        if days not in self._cuts:
+            self._cuts[days] = without_volume_levels(members(self._panel.rows(0, days)))
+            for old in list(self._cuts)[:-KEPT_PANELS]:
+                del self._cuts[old]
+        return self._cuts[days]
 
     def _shown(self, expression: Expression, days: int) -> Frames:
         """Return the first days of the columns that the code can read; names are numbers."""
         key = expression.fields | _members(expression), days
         if key not in self._frames:
-            fields = {name: column(self._panel, name)[:days] for name in sorted(key[0])}
-            names = tuple(f"n{place}" for place in range(self._panel.names))
-            self._frames[key] = Frames(fields, self._panel.dates[:days], names)
+            cut = self._cut(days)
+            fields = {name: column(cut, name) for name in sorted(key[0])}
+            names = tuple(f"n{place}" for place in range(cut.names))
+            self._frames[key] = Frames(fields, cut.dates, names)
             for old in list(self._frames)[:-KEPT_PANELS]:
                 del self._frames[old]
         return self._frames[key]
 
-    def _whole(self, rows: NDArray[np.float64], start: int) -> Values:
-        """Return some rows as float32 in a frame `[T, N]`, NaN elsewhere and outside the universe."""
+    def _whole(self, rows: NDArray[Any], start: int, days: int) -> Values:
+        """Return some rows of what was shown of the first days as float32 `[T, N]`, NaN elsewhere and outside the universe."""
         found = np.full(self._panel.universe.shape, np.nan, np.float32)
-        with np.errstate(over="ignore"):
-            found[start : start + len(rows)] = rows
+        shown = self._panel.universe[:days].any(axis=0)
+        found[start : start + len(rows), shown] = _single(rows)
         found[~np.isfinite(found) | ~self._panel.universe] = np.nan
         return found
 
-    def _refusal(self, error: SandboxError) -> PythonRefused | NeedsSandbox:
+    def _refusal(self, error: SandboxError, days: int) -> PythonRefused | NeedsSandbox:
         """Return what the sandbox said as a refusal of this room, names in the place of numbers."""
         if isinstance(error, SandboxUnavailable):
             return NeedsSandbox(error.message, field=error.field, hint=error.hint)
         message, stage = error.message, "python"
         if isinstance(error, NotCausal | NotDeterministic):
             stage = "causal"
-            place = str(getattr(error, "symbol", ""))
-            known = place[1:].isdigit() and int(place[1:]) < self._panel.names
-            message = (
-                message.replace(f"of {place} on", f"of {self._panel.symbols[int(place[1:])]} on") if known else message
-            )
+            place, symbols = str(getattr(error, "symbol", "")), self._cut(days).symbols
+            known = place[1:].isdigit() and int(place[1:]) < len(symbols)
+            message = message.replace(f"of {place} on", f"of {symbols[int(place[1:])]} on") if known else message
         kind = OverLimits if isinstance(error, TimedOut | OutOfMemory) else PythonRefused
         return kind(message, field="factor", hint=error.hint, stage=stage)
+
+
+def _single(values: NDArray[Any]) -> Values:
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 def _members(expression: Expression) -> frozenset[str]:
@@ -273,4 +316,4 @@ def column(panel: Panel, name: str) -> NDArray[np.float64]:
     if name == MEMBERS:
         return panel.universe.astype(np.float64)
     there = sorted({*panel.fields, *panel.groups})
-    raise PythonRefused(f"the panel has no column {name!r}", field=name, allowed=there)
+    raise PythonRefused(f"the panel has no column {name!r}", field=name, allowed=there, ran=False)

@@ -24,8 +24,9 @@ from .gate import PAID
 from .labels import unlabelled
 from .opening import earlier_openings
 from .originality import nearest
-from .power import next_power
+from .power import next_power, stated_before
 from .profile import Profiler
+from .prospect import few_labels
 from .sheet import tidy
 from .variety import own_troubles, variety
 from .windows import Window
@@ -98,6 +99,7 @@ class Dossier:
             "looks_reused": len(told - {trial.number for trial in own}),
             "hypotheses": len({claim.id for claim in self.claims.values() if claim.mechanism != "set"}),
             "power": self.power(),
+            "power_before": stated_before(evaluator),
             "stream_rules": looks.record(),
             "overfitting": self.overfitting(),
             "superior": self.candidates.superior(),
@@ -229,7 +231,7 @@ class Dossier:
 
     def power(self) -> dict[str, Any]:
         """Return the smallest RankIC that the next trial on this selection window could prove."""
-        found = sum(1 for trial in self.looks.trials if (trial.outcome or {}).get("passed") is True)
+        found = self.evaluator.gate.count_discoveries()
         return next_power(self.evaluator, len(self.looks.trials) + self.looks.declared, found)
 
     def overfitting(self) -> dict[str, Any] | None:
@@ -279,6 +281,8 @@ class Dossier:
         if self.evaluator.windows.inherited:
             said = "an earlier campaign on these days and names fixed the windows; the shares in this one's file do not count"
             found.append({"code": "windows", "message": said})
+        if few := few_labels(self.evaluator.windows.selection.days, self.evaluator.settings.horizon_days):
+            found.append({"code": "few_labels", "message": few})
         if heard := self.evaluator.reviews.heard():
             said = f"{len(heard)} comments of a person who could see selection figures reached the agents: later trials are not blind"
             found.append({"code": "reviewed", "message": said})
@@ -306,5 +310,6 @@ class Dossier:
 
 def _not_sent(sheet: Mapping[str, Any]) -> dict[str, Any]:
     t = sheet["t"]
-    text = "undefined on search" if t is None else f"t of {t:.1f} on search: not among the few sent to the gate"
+    why = "t is undefined in sample" if t is None else f"other candidates were preferred (in-sample t = {t:.1f})"
+    text = f"not tested: {why}"
     return {"step": "search", "passed": False, "message": text, "numbers": {"t": t, "merit": sheet["merit"]}}

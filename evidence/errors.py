@@ -5,6 +5,7 @@ AlphaloomError
     ├── TooFewDays         the panel is shorter than its windows need
     ├── TooFewNames        no day has enough names for a rank correlation
     ├── BoundaryConflict   another data set with the same days and names has fixed other windows
+    ├── OtherStream        a campaign asks for another level than the trials on its data were judged at
     ├── UnknownFactor      an id that was never scored in this campaign
     ├── PanelDisagrees     a panel tells other values of days on which the library was watched
     ├── LibraryFileError   a library file that cannot be read, or holds what it should not
@@ -52,6 +53,13 @@ class BoundaryConflict(EvidenceError):
     exit_code: ClassVar[int] = 1
 
 
+class OtherStream(EvidenceError):
+    """A campaign asks for another level than the trials on its data were judged at: one stream has one level."""
+
+    code: ClassVar[str] = "other_stream"
+    exit_code: ClassVar[int] = 1
+
+
 class UnknownFactor(EvidenceError):
     """A factor id that has no evaluation in this campaign."""
 
@@ -85,16 +93,19 @@ class PythonRefused(EvidenceError):
     ----------
     stage : str
         ``causal`` where a value changed with later days, or from one call to the next; ``python`` for everything else.
+    ran : bool
+        False where the code was refused for what was read in it, so that no line of it ran.
     """
 
     code: ClassVar[str] = "python_factor"
     exit_code: ClassVar[int] = 1
 
     def __init__(
-        self, message: str, *, stage: str = "python", field: str = "", allowed: object = None, hint: str = ""
-    ) -> None:
+        self, message: str, *, stage: str = "python", field: str = "", allowed: object = None, hint: str = "",
+        ran: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__(message, field=field, allowed=allowed, hint=hint)
-        self.stage = stage
+        self.stage, self.ran = stage, ran
 
 
 class OverLimits(PythonRefused):

@@ -17,7 +17,7 @@ from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
 from ..ledger.records import Stage
 from ..market import Panel
 from .alignment import Claim
-from .budget import Budget
+from .budget import Budget, Runs
 from .case import Case, sum_of_ranks
 from .complexity import price
 from .computing import Computing
@@ -29,11 +29,13 @@ from .incremental import Beside
 from .levels import Levels
 from .look import daily_sharpes
 from .mandate import Mandate
-from .originality import Catalogue, Holdings, Known, nearest, published
+from .originality import Catalogue, Holdings, Known, published
+from .patience import Pace
 from .profile import Profiler
 from .proposal import SET, Proposal, kept_name, plain
+from .published_values import values_of_published
 from .redundancy import LibraryValues
-from .refusal import known_seed, refusal
+from .refusal import known_seed, known_values, refusal, refuse_by_running, would_refuse
 from .review import Reviews
 from .samples import Samples
 from .score import Scorer
@@ -70,6 +72,7 @@ class Evaluator:
     mandate: Mandate = field(default_factory=Mandate)
     approve: bool = False
     samples: Samples = field(default_factory=Samples, repr=False, compare=False)
+    pace: Pace | None = None
     turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @cached_property
@@ -77,16 +80,21 @@ class Evaluator:
         """Return the run's evaluations by factor id."""
         return Scores(self.ledger, self.run)
 
+    @cached_property
+    def ran(self) -> Runs:
+        """Return the refusals of code that had run."""
+        return Runs(self.ledger, self.run)
+
     @property
     def panel(self) -> Panel:
-        """Return the panel that factors are computed on."""
+        """Return the panel that factors are scored on."""
         return self.scorer.panel
 
     @cached_property
     def foresight(self) -> Foresight:
         """Return forecasts of formulas that were not scored; see `drafting`."""
         columns = self.mandate.columns(self.panel)
-        return Foresight.of(self.panel, self.windows.search, columns, self.budget.evaluations, self.samples)
+        return Foresight.of(self.engine.panel, self.windows.search, columns, self.budget.evaluations, self.samples)
 
     @property
     def reviews(self) -> Reviews:
@@ -96,16 +104,16 @@ class Evaluator:
     @cached_property
     def gate(self) -> Gate:
         """Return the acceptance gate of this run."""
-        return Gate(self.scorer, self.windows, self.ledger, self.settings, self.run, self.engine)
+        return Gate(self.scorer, self.windows, self.ledger, self.settings, self.run, self.engine, self.pace)
 
     @cached_property
     def levels(self) -> Levels:
         """Return the test for factors that read the level of back-adjusted prices."""
-        return Levels(self.panel, self.windows.search, self.engine)
+        return Levels(self.engine.panel, self.windows.search, self.engine)
 
     def read(self, text: str, dialect: str = "alphaloom") -> Expression:
         """Parse a formula of this panel's fields, or the code of a Python factor."""
-        return parse(text, fields=tuple(self.panel.fields), dialect=dialect)
+        return parse(text, fields=self.mandate.names(self.panel.fields), dialect=dialect)
 
     @cached_property
     def searched(self) -> Computing:
@@ -125,8 +133,8 @@ class Evaluator:
     # What is left, and what is known.
 
     def evaluations_spent(self) -> int:
-        """Count the single factors scored so far; a set is outside the budget."""
-        return self.rows.singles
+        """Count the single factors scored so far and the code that ran and was refused; a set is outside the budget."""
+        return self.rows.singles + len(self.ran)
 
     def evaluations_left(self) -> int:
         """Count the evaluations that the budget still allows."""
@@ -138,17 +146,15 @@ class Evaluator:
 
     def trials_spent(self) -> int:
         """Count the looks at the selection window that this run opened, or took and paid for another that was cut short."""
-        key = self.windows.key(self.windows.selection)
-        opened = sum(1 for trial in self.ledger.overlapping_trials(key) if trial.run == self.run)
-        return opened + len(self.ledger.events(self.run, PAID))
+        seen = self.ledger.overlapping_trials(self.windows.key(self.windows.selection))
+        return sum(trial.run == self.run for trial in seen) + len(self.ledger.events(self.run, PAID))
 
     def begin(self) -> None:
         """Note what the library holds as the run begins: what other runs add meanwhile changes nothing for this one."""
         self.reviews.settle()
         held = [row.factor_id for row in self.ledger.library()]
-        decaying = decaying_for(self.ledger, self.windows)
-        retired = sorted(retired_for(self.ledger, self.run))
-        for kind, body in (("library", held), ("retired", retired), (DECAYING, decaying)):
+        noted = {"library": held, "retired": sorted(retired_for(self.ledger, self.run))}
+        for kind, body in {**noted, DECAYING: decaying_for(self.ledger, self.windows)}.items():
             if not self.ledger.events(self.run, kind):
                 self.ledger.record_event(self.run, kind, "start", body)
 
@@ -187,6 +193,11 @@ class Evaluator:
         return LibraryValues(held, self.windows.search, self.ledger.workspace, self._of_library, self.compared())
 
     @cached_property
+    def published_values(self) -> LibraryValues:
+        """Return what the published factors that this panel can compute say on it; sketched once for a panel."""
+        return values_of_published(self.searched, self.windows.search, self.ledger.workspace, self.settings)
+
+    @cached_property
     def beside(self) -> Beside:
         """Return the measure of what factors add to the library."""
         return Beside.of(self.library_values, self.scorer, self.windows.search)
@@ -223,9 +234,12 @@ class Evaluator:
         try:
             if found := refusal(self, expression, proposal.claim):
                 return self._refuse(proposal, found[0], [plain(text) for text in found[1]], expression.id)
+            if known := self.ran.told(proposal.key):
+                return known
             row = self._evaluate(expression, proposal.claim.id)
         except PythonRefused as error:
-            return self._refuse(proposal, error.stage, [plain(error.message, error.hint)], expression.id)
+            answer = self._refuse(proposal, error.stage, [plain(error.message, error.hint)], expression.id)
+            return self.ran.add(proposal.key, answer) if error.ran else answer
         except FactorError as error:
             return self._refuse(proposal, "parse", [plain(error.message, error.hint)], expression.id)
         if row is None:
@@ -241,15 +255,14 @@ class Evaluator:
         self._attempt(proposal, factor_id, cast("Stage", stage), "; ".join(str(error["message"]) for error in errors))
         return {"ok": False, "stage": stage, "errors": errors}
 
-    def _attempt(self, proposal: Proposal, factor_id: str | None, stage: Stage, reason: str) -> None:
-        claim, text = proposal.claim.id, proposal.text
-        self.ledger.record_attempt(Attempt(self.run, proposal.key, claim, text, factor_id, stage, reason))
+    def _attempt(self, told: Proposal, factor_id: str | None, stage: Stage, reason: str) -> None:
+        self.ledger.record_attempt(Attempt(self.run, told.key, told.claim.id, told.text, factor_id, stage, reason))
 
     def _evaluate(self, expression: Expression, hypothesis: str) -> Evaluation | None:
         """Return the recorded evaluation of a factor, making it if the budget allows; None if it does not."""
         row = self.rows.get(expression.id)
         if row is None and self.evaluations_left() > 0:
-            self.searched.screen(expression)
+            refuse_by_running(self, expression)
             row = self._record(expression, hypothesis)
         return row
 
@@ -261,9 +274,9 @@ class Evaluator:
         return row
 
     def _measure(self, expression: Expression) -> dict[str, Any]:
-        values = self.values(expression)
-        sheet = self.engine.stamped(expression, self.scorer.examine(values, self.windows.search).record())
-        weaknesses = name_weaknesses(sheet, values, self.scorer.exposures, self.windows.search)
+        values, search = self.values(expression), self.windows.search
+        sheet = self.searched.stamped(expression, self.scorer.examine(values, search).record())
+        weaknesses = name_weaknesses(sheet, values, self.scorer.exposures, search) + known_values(self, values)
         merit = abs(float(cast("float", sheet["t"] or 0.0))) - price(expression, self.settings.complexity)
         return {**sheet, "fields": sorted(expression.fields), "weaknesses": weaknesses, "merit": tidy(merit)}
 
@@ -273,36 +286,25 @@ class Evaluator:
         sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in self.panel.stamps]
         expression = self.read(row.text)
         return {
-            "id": row.factor_id,
-            "text": expression.shown,
-            "explained": explain(expression),
-            "sheet": sheet,
-            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, expression)],
-            "merit": row.sheet["merit"],
-        }
+            "id": row.factor_id, "text": expression.shown, "explained": explain(expression), "sheet": sheet,
+            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, expression)], "merit": row.sheet["merit"],
+        }  # fmt: skip
 
     def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
-        """Return one factor's sheet on the search window, outside any campaign: nothing is recorded.
-
-        Refused is what sees later days alone: a formula while it is read, code when it is screened.
-        """
+        """Return one factor's sheet on the search window; nothing is recorded, and only what looks ahead is refused."""
         expression = self.read(text, dialect)
         self.searched.screen(expression)
         values = self.values(expression)
         sheet = self._measure(expression) | Profiler(self.scorer, self.windows.search).profile(values)
         doubts = [*sheet["warnings"], *({k: str(each[k]) for k in ("code", "message")} for each in sheet["weaknesses"])]
-        if level := self.levels.objection(expression):
-            doubts.append({"code": "adjusted_level", "message": level})
-        like = nearest(expression, self.known())
-        if like and like[0].ratio > self.settings.max_similarity:
-            doubts.append({"code": "not_new", "message": f"nearly {like[0].known.name} ({like[0].known.where})"})
+        doubts += would_refuse(self, expression)
         added = self.beside.addition(values, but=expression.id)
         if added and (said := added.doubt(sheet["rank_ic"])):
             doubts.append({"code": "adds_little", "message": said})
         doubts += [{"code": "python" if expression.code else "units", "message": said} for said in expression.warnings]
         kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
-        kept |= {"id": expression.id, "text": expression.text, "explained": explain(expression)}
-        return kept | {"incremental": added.record() if added else None, "warnings": doubts}
+        beside = {"incremental": added.record() if added else None, "warnings": doubts}
+        return kept | {"id": expression.id, "text": expression.text, "explained": explain(expression)} | beside
 
     # Judging on selection.
 
@@ -345,8 +347,8 @@ class Evaluator:
     def _submit_set(self, ids: Sequence[str]) -> Verdict:
         members = tuple(self._case(factor_id) for factor_id in sorted(set(ids)))
         if not 2 <= len(members) <= MOST_MEMBERS:
-            allowed = f"2 to {MOST_MEMBERS}"
-            raise EvidenceError(f"A set has {allowed} members.", field="members", got=len(members), allowed=allowed)
+            said = f"2 to {MOST_MEMBERS}"
+            raise EvidenceError(f"A set has {said} members.", field="members", got=len(members), allowed=said)
         expression = self.read(sum_of_ranks(members))
         if expression.id not in self.rows and self.trials_left() <= 0:
             raise trials_spent()
@@ -354,9 +356,10 @@ class Evaluator:
         return self._judge(self._set(expression, members, row), [])
 
     def _set(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
-        fields = tuple(sorted(expression.fields))
         said = f"{len(members)} factors chosen on search say more together than alone"
-        claim = Claim(f"{SET}{expression.id}", "set", said, 1, self.settings.horizon_days, fields)
+        claim = Claim(
+            f"{SET}{expression.id}", "set", said, 1, self.settings.horizon_days, tuple(sorted(expression.fields))
+        )
         self.ledger.record_event(self.run, "set", expression.id, [part.expression.id for part in members])
         self.ledger.record_event(self.run, "claim", claim.id, claim.record())
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"], members)
@@ -366,12 +369,9 @@ class Evaluator:
         claim = self.tried.claim(factor_id)
         if row is None or claim is None:
             raise UnknownFactor(
-                f"No factor {factor_id!r} was scored in this campaign.",
-                field="id",
-                got=factor_id,
-                allowed="the id of a factor that score_factor answered with",
-                hint="Score the formula first; its answer carries the id.",
-            )
+                f"No factor {factor_id!r} was scored in this campaign.", field="id", got=factor_id, allowed="the id of a factor "
+                "that score_factor answered with", hint="Score the formula first; its answer carries the id.",
+            )  # fmt: skip
         expression = self.read(row.text)
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"])
 
@@ -388,13 +388,13 @@ class Evaluator:
 
     def _around(self, batch: Sequence[Known]) -> Surroundings:
         ratios = daily_sharpes(self.rows.lines[name]._asdict() for name in sorted(self.rows))
-        return Surroundings(self.known().with_batch(batch), self.library_values, ratios, self.trials_left())
+        known = self.known().with_batch(batch)
+        return Surroundings(known, self.published_values, self.library_values, ratios, self.trials_left())
 
     def _keep(self, case: Case) -> None:
-        row = self.rows.get(case.expression.id)
-        sheet = dict(row.sheet) if row else {"fields": sorted(case.expression.fields)}
-        text, canonical = case.expression.text, case.expression.shown
-        entry = LibraryRow(case.expression.id, text, canonical, case.claim.id, self.run, sheet)
+        one, row = case.expression, self.rows.get(case.expression.id)
+        sheet = dict(row.sheet) if row else {"fields": sorted(one.fields)}
+        entry = LibraryRow(one.id, one.text, one.shown, case.claim.id, self.run, sheet)
         (self.reviews.wait if self.approve else self.ledger.add_to_library)(entry)
         self._holdings.show(self.library())
         self.library_values.show(self.compared())

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..factors import ParseError, parse
 from ..ledger import Ledger, LibraryRow, Standing
+from ..ledger.given_file import read_given_text
 from .condition import Condition
 from .entries import IMPORTED, WATCHLIST, Terms, entries
 from .errors import LibraryFileError
@@ -98,12 +99,12 @@ def read_file(path: Path) -> LibraryFile:
         It is not there, no JSON, of another version, or holds what it should not: the first few mistakes at once.
     """
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = json.loads(read_given_text(path))
     except OSError as error:
         raise LibraryFileError(
             f"{path} cannot be read: {error.strerror}.", field="FILE", got=str(path), hint=WRITES
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LibraryFileError(f"{path} is not JSON: {error}.", field="FILE", got=str(path), hint=WRITES) from None
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise LibraryFileError(f"{path} is no library file.", field="format", allowed=FORMAT, hint=WRITES)

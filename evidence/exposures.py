@@ -1,4 +1,4 @@
-"""What everybody is exposed to: market, sector and size, known at the close of each day."""
+"""What everybody is exposed to: market, sector, size, momentum and price level, known at the close of each day."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ class Exposures:
     beta: Frame
     size: Frame
     volatility: Frame
+    momentum: Frame
+    price: Frame
     sector: NDArray[np.int16]
 
     def on(self, rows: slice) -> Exposures:
         """Return the exposures of some rows."""
-        return Exposures(self.beta[rows], self.size[rows], self.volatility[rows], self.sector)
+        styles = (self.beta[rows], self.size[rows], self.volatility[rows], self.momentum[rows], self.price[rows])
+        return Exposures(*styles, self.sector)
 
 
 def measure_exposures(panel: Panel) -> Exposures:
@@ -42,12 +45,13 @@ def measure_exposures(panel: Panel) -> Exposures:
     -----
     `beta`: slope of daily returns on the equal-weighted universe return over 120 days (half of them present at
     least). `size`: log of `cap` where the panel has it, else of the 60-day mean dollar volume at quoted prices.
-    `volatility`: standard deviation of 60 daily returns.
+    `volatility`: standard deviation of 60 daily returns. `momentum`: see there. `price`: log of the quoted close; unknown
+    where only prices are there whose level was adjusted backwards, since that level knows later splits and dividends.
     """
     returns = panel.fields["returns"]
     market = market_return(panel)
     sector = panel.groups.get("sector", np.full(panel.names, -1, dtype=np.int16))
-    return Exposures(_beta(returns, market), _size(panel), _volatility(returns), sector)
+    return Exposures(_beta(returns, market), _size(panel), _volatility(returns), momentum(panel), _price(panel), sector)
 
 
 def market_return(panel: Panel) -> NDArray[np.float64]:
@@ -115,6 +119,13 @@ def _volatility(returns: Frame) -> Frame:
     mean = trailing_sum(returns, SIZE_DAYS) / safe
     variance = np.maximum(trailing_sum(returns**2, SIZE_DAYS) / safe - mean**2, 0.0) * safe / (safe - 1.0)
     return np.where(n >= SIZE_DAYS // 2, np.sqrt(variance), np.nan)
+
+
+def _price(panel: Panel) -> Frame:
+    quoted = panel.fields.get("close_raw")
+    if quoted is None:
+        quoted = np.full(panel.universe.shape, np.nan) if panel.back_adjusted else panel.fields["close"]
+    return np.log(np.where(quoted > 0, quoted, np.nan))
 
 
 def momentum(panel: Panel) -> Frame:

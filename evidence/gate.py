@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,12 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger import Ledger, Look, Trial, digest
+from ..ledger import Ledger, Look, Trial, WindowKey, digest
+from ..ledger.locks import Wait
 from .case import Case
 from .computing import Computing
 from .errors import PythonRefused, TrialsSpent
+from .families import Families, counted
 from .look import Seen, decide, ruled
 from .originality import Catalogue
+from .patience import Pace
+from .published_values import ranks_like
 from .redundancy import FLOOR, LibraryValues, Overlap, closest
 from .score import Scorer
 from .settings import EvidenceSettings
@@ -37,10 +42,11 @@ LEAST_NAMES, LEAST_DAYS = 0.25, 0.5
 ASKED = {"horizon_days", "returns", "label_scale", "test", "level", "watch_p", "costs"}
 """Settings that decide what a look shows."""
 SWEPT = "each of the {days} search days was computed by a process that held no later one, and came out the same"
-WAIT_SECONDS, MOST_WAITS = 0.05, 12_000
-"""How a run waits for a look that another one is taking; after ten minutes it looks itself, and pays."""
-PAID = "paid"
-"""Kind of the event by which a run is charged for a look that another run had opened and never took."""
+UNSHOWN = "; nothing is shown of the days before {first}, on which the code raises an error: they have no values"
+MOST_SECONDS = 600.0
+"""How long a run waits for a look that another one is taking; then it looks itself, and pays."""
+PAID, FAILED = "paid", "look-failed"
+"""Kinds of events: a run is charged for a look that another run had opened and never took; a look ended with an error."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Surroundings:
     """
 
     known: Catalogue
+    published: LibraryValues
     library: LibraryValues
     sharpes: Sequence[float]
     trials_left: int
@@ -67,6 +74,7 @@ class Gate:
     settings: EvidenceSettings
     run: str
     computing: Computing | None = None
+    pace: Pace | None = None
 
     def judge(self, case: Case, around: Surroundings) -> Verdict:
         """Return the verdict on a case; a trial is spent only if every step before statistics passed.
@@ -82,6 +90,7 @@ class Gate:
             self._originality(case, around.known),
             *self._fresh(case),
             self._redundancy(case, around.library),
+            self._published(case, around.published),
             alignment(case, self.settings),
         ]
         name = case.expression.id
@@ -102,10 +111,20 @@ class Gate:
             causal = Reason("causal", False, error.message)
         else:
             case = replace(case, values=found.values)
-            stamp = self.computing.stamp_of(case.expression)
-            said, more = (f"; {stamp}", {"stamp": stamp}) if stamp else ("", {})
-            causal = Reason("causal", True, SWEPT.format(days=days) + said, {"swept": days, **more})
+            causal = self._shown_causal(case, found.start_up, days)
         return case, [causal if reason.step == "causal" else reason for reason in reasons]
+
+    def _shown_causal(self, case: Case, start_up: int, days: int) -> Reason:
+        """Return what a sweep of search showed: of days on which the code raises an error, nothing."""
+        said = SWEPT.format(days=days - start_up)
+        numbers: dict[str, Any] = {"swept": days - start_up}
+        if start_up:
+            said += UNSHOWN.format(first=self.scorer.panel.dates[start_up])
+            numbers["unshown"] = start_up
+        if stamp := self.computing.stamp_of(case.expression) if self.computing else "":
+            said += f"; {stamp}"
+            numbers["stamp"] = stamp
+        return Reason("causal", True, said, numbers)
 
     def support(self, case: Case) -> Reason:
         """Refuse a factor that speaks of too few names or days for its figures to mean anything."""
@@ -124,6 +143,16 @@ class Gate:
         whose = f"{worst.known.name} ({worst.known.where})"
         text = f"shares {worst.shared} with {whose}"
         return Reason("originality", passed, text, {"ratio": tidy(worst.ratio), "most": self.settings.max_similarity})
+
+    def _published(self, case: Case, published: LibraryValues) -> Reason:
+        """Refuse values that rank the names as a published factor does, however the formula is written."""
+        limit = self.settings.max_redundancy
+        found = [twin for part in case.parts if (twin := published.beyond(part.values, limit))]
+        if not found:
+            return Reason("published", True, "ranks the names like no published factor")
+        worst = max(found, key=lambda twin: abs(twin.rank_correlation))
+        numbers = {"rank_correlation": tidy(worst.rank_correlation), "most": limit}
+        return Reason("published", False, ranks_like(worst), numbers)
 
     def _fresh(self, case: Case) -> list[Reason]:
         """Refuse a set with a member that met the selection window: its choice could know what was seen there."""
@@ -194,17 +223,22 @@ class Gate:
         if trial.outcome is None:
             if trial.run != self.run:  # another run was cut short before it looked: this one looks, and pays
                 self.ledger.record_event(self.run, PAID, str(trial.number), {"subject": trial.subject})
-            trial = self.ledger.close_trial(trial.id, self._look(case, around, trial))
+            trial = self.ledger.close_trial(trial.id, self._looked(case, around, trial))
         return ruled(trial, reasons)
 
     def _heard(self, trial: Trial | None) -> Trial | None:
         """Return a look as it stands once no other run is taking it: what is under way elsewhere is not taken twice."""
-        for _ in range(MOST_WAITS):
-            if not trial or trial.outcome or trial.run == self.run or not self.ledger.is_held(trial.run):
-                break
-            time.sleep(WAIT_SECONDS)
+        wait = Wait()
+        while trial and self._under_way(trial) and wait.waited < MOST_SECONDS:
+            time.sleep(wait.note(f"since run {trial.run} is testing the same factor, {trial.subject}"))
             trial = self._earlier_look(trial.subject, trial.question)
         return trial
+
+    def _under_way(self, trial: Trial) -> bool:
+        """Tell whether another run is taking this look: its process lives, and the look has not failed there."""
+        if trial.outcome or trial.run == self.run or not self.ledger.is_held(trial.run):
+            return False
+        return self.ledger.event(trial.run, FAILED, str(trial.number)) is None
 
     def _is_paid(self, known: Trial | None) -> bool:
         """Tell whether a look costs this run nothing more: taken by anybody, opened by it, or charged to it."""
@@ -220,12 +254,21 @@ class Gate:
         same = [t for t in past if (t.subject, t.question, t.window) == (subject, question, key)]
         return same[0] if same else None
 
+    def _looked(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
+        """Take the look; where that fails, let no other run wait for it."""
+        try:
+            return self._look(case, around, trial)
+        except Exception:
+            self.ledger.record_event(self.run, FAILED, str(trial.number), {"subject": trial.subject})
+            raise
+
     def _look(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
         """Take the look: the only place of the gate that reads the selection window. What it saw is kept whole.
 
         Here, and not before, Python code is run on selection days: what it does there, failing too, would tell of them.
         """
-        values, fault = self._day_by_day(case)
+        with self.pace.even() if self.pace and case.expression.code else nullcontext():
+            values, fault = self._day_by_day(case)
         sheet = self.scorer.score(values, self.windows.selection, case.sign)
         seen = Seen(
             asked=self._asked(case),
@@ -239,8 +282,10 @@ class Gate:
             held=self.scorer.held(values, self.windows.selection),
             fault=fault,
         )
-        found = self._discoveries_before(trial)
-        kept = {"seen": self.ledger.put(seen.body()), "discoveries": found}
+        earlier = self.discoveries(trial.window, trial)
+        ties = self.families.ties([*earlier, trial])
+        found = counted([each.id for each in earlier], ties, trial.id)
+        kept = {"seen": self.ledger.put(seen.body()), "discoveries": found, "ties": [tie.record() for tie in ties]}
         return decide(seen, trial.number, len(found)) | {"selection": sheet.record()} | kept
 
     def _day_by_day(self, case: Case) -> tuple[Values, Mapping[str, Any] | None]:
@@ -252,11 +297,24 @@ class Gate:
         found = self.computing.sweep(case.expression, (self.windows.search.stop, self.windows.selection.stop))
         return found.values, found.fault
 
-    def _discoveries_before(self, trial: Trial) -> list[int]:
-        """Return earlier discoveries; a trial still open elsewhere counts as none, which can only lower the level."""
-        earlier = self.ledger.overlapping_trials(trial.window)
-        found = [other.id for other in earlier if other.id < trial.id and (other.outcome or {}).get("passed") is True]
-        return sorted(found)
+    def discoveries(self, window: WindowKey, before: Trial | None = None) -> list[Trial]:
+        """Return the discoveries on a window's data, those before a trial if one is named.
+
+        A trial still open elsewhere counts as none, which can only lower the level.
+        """
+        past = self.ledger.overlapping_trials(window, before.opened_at if before else "")
+        past = [each for each in past if before is None or each.id < before.id]
+        return [each for each in past if (each.outcome or {}).get("passed") is True]
+
+    def count_discoveries(self) -> int:
+        """Count the families of discoveries that raise the level of the next trial, if it is tied to none of them."""
+        found = self.discoveries(self.windows.key(self.windows.selection))
+        return len(counted([each.id for each in found], self.families.ties(found), 0))
+
+    @cached_property
+    def families(self) -> Families:
+        """Return what tells which discoveries are nested in earlier ones."""
+        return Families(self.ledger, self.computing, self.windows.search, self.settings.max_redundancy)
 
 
 def trials_spent() -> TrialsSpent:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ..factors import Engine, Expression, row_rank_correlation
 from ..market import Panel
-from ..market.adjusted import adjusted_fields
+from ..market.adjusted import TRADED, adjusted_fields
+from ..market.known import members
 from .computing import Computes, Computing
 from .windows import Window
 
@@ -29,6 +30,10 @@ SAME_ORDER = 0.999
 READS = (
     "reads the level of back-adjusted prices, which know later splits and dividends: use close_raw for a level, "
     "or a ratio of prices (close / delay(close, 5))"
+)
+READS_VOLUMES = (
+    "reads the level of volumes in shares of the panel's last day (market.volumes: adjusted), which know later splits: "
+    "compare a volume with its own past (volume / ts_mean(volume, 20))"
 )
 UNSHOWN = (
     "orders no names on the last {days} days of search, so that it cannot be shown not to read the level of "
@@ -54,12 +59,14 @@ class Levels:
         PythonRefused
             Its code gave no values on these days.
         """
-        if not self.panel.back_adjusted or not expression.fields & self._usual.moved:
+        if not (self.panel.back_adjusted or self.panel.volumes == "adjusted"):
             return ""
-        if expression.code:
-            return self._whole.objection(expression)
+        if not (moved := expression.fields & self._usual.moved):
+            return ""
         enough = self._usual.days >= expression.warmup + SPARE_DAYS
-        return (self._usual if enough else self._pair(expression.warmup + SPARE_DAYS)).objection(expression)
+        pair = self._usual if enough else self._pair(expression.warmup + SPARE_DAYS)
+        said = (self._whole if expression.code else pair).objection(expression)
+        return READS_VOLUMES if said == READS and moved <= {*TRADED} else said
 
     @cached_property
     def _whole(self) -> Pair:
@@ -74,7 +81,7 @@ class Levels:
         return self._tried(max(self.window.stop - days, self.window.start))
 
     def _tried(self, first: int) -> Pair:
-        part = self.panel.rows(first, self.window.stop)
+        part = members(self.panel.rows(first, self.window.stop))  # or later names would move the constants
         other = rescaled(part)
         moved = frozenset(name for name in part.fields if other.fields[name] is not part.fields[name])
         return Pair(self._on(part), self._on(other), moved)
@@ -131,13 +138,16 @@ def orders_names(values: NDArray[np.float32]) -> NDArray[np.bool_]:
 def rescaled(panel: Panel) -> Panel:
     """Return the panel with the adjusted prices of each name multiplied by a constant of its own.
 
+    Volumes and amounts that are said to be in shares of the panel's last day get constants of their own as well.
     The constants are lognormal with deviation 1, rounded to powers of two: multiplying by them is exact, so that a
     ratio of prices keeps its very bits and no rounding is taken for a level. A column named after the adjustment
     itself (adj_factor, adj_close) gets constants apart from the prices': it may not stand against them either.
     """
     rng = np.random.default_rng(SEED)
-    constant, apart = (np.exp2(np.rint(rng.normal(0.0, 1.0 / np.log(2.0), panel.names))) for _ in range(2))
+    constant, apart, *others = (np.exp2(np.rint(rng.normal(0.0, 1.0 / np.log(2.0), panel.names))) for _ in range(4))
     fields = dict(panel.fields)
     fields |= {name: fields[name] * constant for name in adjusted_fields(panel)}
     fields |= {name: fields[name] * apart for name in fields if name.startswith("adj")}
+    if panel.volumes == "adjusted":
+        fields |= {name: fields[name] * own for name, own in zip(TRADED, others, strict=True) if name in fields}
     return replace(panel, fields=fields)

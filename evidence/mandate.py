@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..factors import Expression
@@ -28,15 +28,25 @@ class Mandate:
     seeds
         Texts of the person's own formulas. They are scored on search though they are known already, as parents of others;
         the gate takes none that is not original.
+    told
+        Whether other fields of the panel may be named to whoever works under it; else they are as unknown as any.
     """
 
     fields: tuple[str, ...] = ()
     avoid: tuple[str, ...] = ()
     seeds: frozenset[str] = frozenset()
+    told: bool = True
+
+    def names(self, fields: Iterable[str]) -> tuple[str, ...]:
+        """Return those of a panel's fields that a formula may name: what it may not read is refused by name later."""
+        return tuple(fields) if self.told else self._used(fields)
 
     def columns(self, panel: Panel) -> tuple[str, ...]:
         """Return the fields of a panel that may be used, sorted."""
-        return tuple(sorted(name for name in panel.fields if not self.fields or name in self.fields))
+        return self._used(panel.fields)
+
+    def _used(self, fields: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted(name for name in fields if not self.fields or name in self.fields))
 
     def fit(self, panel: Panel) -> Mandate:
         """Return it unchanged if the panel has the fields that are named.
@@ -50,7 +60,7 @@ class Mandate:
         if strange:
             raise EvidenceError(
                 f"The panel has no field {', '.join(strange)}.", field="steer.fields", got=strange,
-                allowed=sorted(panel.fields), hint="Name fields of the panel, or none to allow them all.",
+                allowed=sorted(panel.fields) if self.told else None, hint="Name fields of the panel, or none to allow them all.",
             )  # fmt: skip
         return self
 

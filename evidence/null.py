@@ -21,8 +21,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, toeplitz
-from scipy.optimize import brentq, minimize_scalar
 
 MOST_DAYS: Final = 1000
 """Longer windows use the distribution of this many days: its tail is fatter, so the answer errs to the safe side."""
@@ -98,6 +96,8 @@ class NullDistribution:
             return math.inf
         if p == 0.5:
             return 0.0
+        from scipy.optimize import brentq
+
         high = 4.0
         while self.p_value(high) > p:
             high *= 1.5
@@ -105,6 +105,8 @@ class NullDistribution:
 
     def _beyond(self, t: float) -> float:
         """Return P(|T| > t) as a contour integral through the saddle point."""
+        from scipy.optimize import minimize_scalar
+
         bend = 2.0 * t * t * self.spread
         limit = self._limit(bend)
         found = minimize_scalar(lambda x: self._exponent(x * limit, bend), bounds=(1e-9, 1 - 1e-9), method="bounded")
@@ -119,6 +121,7 @@ class NullDistribution:
 
     def _limit(self, bend: NDArray[np.float64]) -> float:
         """Return the pole of the moment generating function on the right."""
+        from scipy.optimize import brentq
 
         def denominator(s: float) -> float:
             return 1.0 - 2.0 * s * float((self.pull / (1.0 + s * bend)).sum())
@@ -172,6 +175,8 @@ def null_distribution(days: int, horizon: int, lag: int) -> NullDistribution:
 
 def from_response(response: NDArray[np.float64], horizon: int, lag: int) -> NullDistribution:
     """Return the null distribution of the t of a series that answers linearly to Gaussian shocks, ``[days, shocks]``."""
+    from scipy.linalg import eigh, toeplitz
+
     days = len(response)
     centred = response - response.mean(axis=0)
     bartlett = np.maximum(1.0 - np.arange(days) / (lag + 1), 0.0)

@@ -24,7 +24,8 @@ from ..factors.canonical import SCALING, WRAPPERS, core
 from ..factors.linear import undressed
 from ..factors.node import call, number
 from .nearness import LARGEST, Codes, Numbers, code
-from .spelling import negated, respelled
+from .signs import negated, without_power
+from .spelling import respelled
 
 ZERO, CONSTANT, FAINT = 1e-9, 1e-3, 1e-2
 """Beside the largest term, a term is negligible below the first, an added constant below the second, and what is bounded
@@ -129,8 +130,8 @@ def _order(tree: Node, steps: frozenset[str]) -> tuple[bool, Node]:
 def _without_step(tree: Node, steps: frozenset[str]) -> Node | None:
     """Take one step off that keeps order, or None where the last one does not."""
     first = tree.args[0] if tree.args else tree
-    if tree.op in steps or (tree.op == "signed_power" and (tree.args[1].value or 0.0) > 0):
-        return first
+    if bare := first if tree.op in steps else without_power(tree):
+        return bare
     if tree.op == "add" and tree.args[-1].op == "number":
         return first if len(tree.args) == 2 else tree.with_args(*tree.args[:-1])
     if tree.op == "ts_returns":

@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from .evaluator import Evaluator
 from .proof import null_of
-from .prospect import Scatter, prospect
+from .prospect import FAIR_SAMPLE, Scatter, few_labels, prospect, published_scatter
 
+POWER: Final = "power"
+"""Kind of the event that holds what the first trial could prove."""
 MOST_ASKED: Final = 12
 """Scored factors whose error is measured, in the order of their ids, which are hashes and so a fair sample."""
 
@@ -29,6 +31,30 @@ def next_power(evaluator: Evaluator, trials: int, found: int) -> dict[str, Any]:
     settings = evaluator.settings
     null = null_of(settings.test, settings.horizon_days, evaluator.windows.selection.days)
     return prospect(null, trials, found, settings.level, _scatter(evaluator).typical).record() | {"test": settings.test}
+
+
+def state_before(evaluator: Evaluator) -> list[str]:
+    """Record what the first trial of a run could prove, before anything is scored, and return it in sentences.
+
+    The scatter is that of 24 published factors on search days, since nothing of the run is scored yet.
+    """
+    settings, windows = evaluator.settings, evaluator.windows
+    looks = evaluator.ledger.overlapping_trials(windows.key(windows.selection))
+    elsewhere = max(settings.prior_trials, evaluator.ledger.prior(windows.key(windows.selection)))
+    if not (noted := evaluator.ledger.events(evaluator.run, POWER)):
+        null = null_of(settings.test, settings.horizon_days, windows.selection.days)
+        scatter = published_scatter(evaluator, FAIR_SAMPLE).typical
+        found = prospect(null, len(looks) + elsewhere, evaluator.gate.count_discoveries(), settings.level, scatter)
+        evaluator.ledger.record_event(evaluator.run, POWER, "start", found.record())
+        noted = evaluator.ledger.events(evaluator.run, POWER)
+    few = few_labels(windows.selection.days, settings.horizon_days)
+    return [str(noted[0].body["sentence"]), *([few] if few else [])]
+
+
+def stated_before(evaluator: Evaluator) -> dict[str, Any] | None:
+    """Return what was recorded before a run scored anything; None for a run of before it was."""
+    noted = evaluator.ledger.events(evaluator.run, POWER)
+    return dict(noted[0].body) if noted else None
 
 
 def _scatter(evaluator: Evaluator) -> Scatter:

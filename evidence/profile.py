@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..factors import rank_rows, row_rank_correlation
 from .capacity import measure_capacity
 from .daily import Daily, daily_statistics
-from .exposures import momentum, neutralised
+from .exposures import neutralised
 from .orders import Orders
 from .regimes import by_regime, market_regimes
 from .score import DECAY_STEP, Scorer
@@ -46,8 +46,8 @@ class Profiler:
         -------
         dict
             `decay`: mean RankIC by horizon, 1 to 20 days, on every fifth day. `by_regime`: see `market_regimes`.
-            `exposures`: mean daily rank correlation with size, beta, momentum and volatility, and the share of the
-            variance of the factor's ranks that lies between sectors. `neutralised`: `rank_ic`, `icir` and `t` of what
+            `exposures`: mean daily rank correlation with size, beta, momentum, volatility and price level, and the share of
+            the variance of the factor's ranks that lies between sectors. `neutralised`: `rank_ic`, `icir` and `t` of what
             is left of the factor's ranks when sector, size, beta, momentum and volatility are taken out, and the share
             of the RankIC that is `kept`. `capacity`: see `Capacity`.
         """
@@ -75,8 +75,7 @@ class Profiler:
     @cached_property
     def _styles(self) -> Mapping[str, Frame]:
         known = self.scorer.exposures
-        past = momentum(self.scorer.panel)
-        return {"size": known.size, "beta": known.beta, "momentum": past, "volatility": known.volatility}
+        return {name: getattr(known, name) for name in ("size", "beta", "momentum", "volatility")}
 
     @cached_property
     def _thin(self) -> Orders:
@@ -89,7 +88,7 @@ class Profiler:
         thin = np.ascontiguousarray(self.window.cut(values)[::DECAY_STEP])
         found = {
             name: row_rank_correlation(thin, np.ascontiguousarray(self.window.cut(style)[::DECAY_STEP]))
-            for name, style in self._styles.items()
+            for name, style in {**self._styles, "price": self.scorer.exposures.price}.items()
         }
         shares = between_groups(thin, self.scorer.exposures.sector)
         return {name: _mean(daily) for name, daily in found.items()} | {"sector": _mean(shares)}

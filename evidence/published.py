@@ -107,7 +107,9 @@ def _digest() -> str:
     """Return a digest of the lists, and of the code that reads and draws them."""
     package, own = Path(str(factors.__file__)).parent, Path(__file__).parent
     sources = [*package.rglob("*.py"), *package.rglob("*.lark"), *own.glob("published*")]
-    sources += [own / name for name in ("likeness.py", "nearness.py", "outline.py", "shelf.py", "spelling.py")]
+    sources += [
+        own / name for name in ("likeness.py", "nearness.py", "outline.py", "shelf.py", "signs.py", "spelling.py")
+    ]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
 
 

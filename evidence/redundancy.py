@@ -145,7 +145,12 @@ class LibraryValues:
         """Return the factor with the largest absolute rank correlation, None if there is none; see `nearest`."""
         return next(iter(self.nearest(values, 1, but, floor)), None)
 
-    def nearest(self, values: Values, top: int, but: str = "", floor: float = FLOOR) -> list[Overlap]:
+    def beyond(self, values: Values, limit: float) -> Overlap | None:
+        """Return the factor with the largest absolute rank correlation if it is above a limit; only such ones are looked for."""
+        found = next(iter(self.nearest(values, 1, floor=limit, few=0)), None)
+        return found if found and abs(found.rank_correlation) > limit else None
+
+    def nearest(self, values: Values, top: int, but: str = "", floor: float = FLOOR, few: int = FEW) -> list[Overlap]:
         """Return the factors with the largest absolute rank correlations, largest first, ties by name.
 
         Parameters
@@ -158,7 +163,7 @@ class LibraryValues:
             The name of a factor to leave out: the one that is asked about.
         floor
             Where no correlation reaches it, the answer is the factors that sketches find likeliest; 0 for a library of
-            at most 200.
+            at most `few`.
 
         Notes
         -----
@@ -167,7 +172,7 @@ class LibraryValues:
         Every correlation that is returned was computed in full.
         """
         others = sorted(set(self._rows) - {but})
-        floor = floor if len(others) > FEW else 0.0
+        floor = floor if len(others) > few else 0.0
         mine = self._sketcher.sketch(values)
         if not others or mine.share == 0:  # no day on which it could be correlated with anything
             return [Overlap(name, 0.0) for name in others[:top]]

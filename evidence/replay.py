@@ -16,6 +16,7 @@ from typing import Any
 from ..ledger import AlphaloomError, Trial, VerdictRow, digest
 from .archive import Archive
 from .difference import Difference, differences
+from .families import Tie, counted, parts_of
 from .gate import LEAST_DAYS
 from .look import Seen, before_the_look, daily_sharpes, decide, ruled
 from .settings import EvidenceSettings
@@ -31,9 +32,6 @@ TOO_OLD = "its look was taken before daily series were kept: p-value and verdict
 
 ADDED = ("power", "p_labels")
 """Keys of an outcome that older records do not have; their absence is no difference."""
-
-PROVEN_BY = {"accepted": "accepted", "promoted": "watchlist"}
-"""The verdict that a library factor needs, by how it came in; the others came without one."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ def _reasons(archive: Archive, row: VerdictRow) -> tuple[list[Reason], tuple[str
     lost = [
         Reason(step, False, "the ledger holds no such step") for step in NEEDED if step not in {r.step for r in kept}
     ]
-    known = {*computed, "support", "originality", "redundancy", "fresh"}
+    known = {*computed, "support", "originality", "published", "redundancy", "fresh"}
     return [*again, *lost], tuple(reason.step for reason in before if reason.step not in known)
 
 
@@ -140,7 +138,9 @@ def _limits(rules: EvidenceSettings | None) -> Mapping[str, tuple[str, str, floa
     return {
         "support": ("days", "least", LEAST_DAYS),
         "originality": ("ratio", "most", rules.max_similarity if rules else None),
-        "redundancy": ("rank_correlation", "most", rules.max_redundancy if rules else None),
+        **dict.fromkeys(
+            ("published", "redundancy"), ("rank_correlation", "most", rules.max_redundancy if rules else None)
+        ),
     }
 
 
@@ -153,18 +153,33 @@ def _stale(archive: Archive, row: VerdictRow, reason: Reason) -> list[str]:
 
 def stream(archive: Archive, trial: Trial) -> Iterator[Difference]:
     """Yield what is wrong with a trial's place in the stream: its number, and the discoveries before it."""
-    shared = {each.id for each in archive.ledger.overlapping_trials(trial.window)}
+    shared = {each.id for each in archive.ledger.overlapping_trials(trial.window, trial.opened_at)}
     earlier = [each for each in archive.trials if each.id in shared and each.id < trial.id]
     declared = max([trial.prior, *(each.prior for each in earlier)])
     yield from differences(trial.number, 1 + declared + len(earlier), "look.number")
     if trial.outcome is None or "discoveries" not in trial.outcome:
         return
     found = {each.id: each for each in earlier if (each.outcome or {}).get("passed") is True}
-    counted = set(trial.outcome["discoveries"])
+    ties = [Tie(**each) for each in trial.outcome.get("ties", ())]
+    known = {*trial.outcome["discoveries"], *(name for tie in ties for name in (tie.later, tie.earlier))} - {trial.id}
     # A look that was still open elsewhere then, and was closed since, is no discovery of that time.
     certain = {name for name, each in found.items() if each.closed_at < trial.opened_at}
-    if not certain <= counted <= {*found}:
-        yield Difference("look.discoveries", sorted(counted), sorted(found))
+    if not certain <= known <= {*found}:
+        yield Difference("look.discoveries", sorted(known), sorted(found))
+    elif "ties" in trial.outcome:  # before there were ties, every discovery counted
+        yield from differences(trial.outcome["discoveries"], counted(sorted(known), ties, trial.id), "look.discoveries")
+        yield from _tied(archive, [found[name] for name in sorted(known)], trial, ties)
+
+
+def _tied(archive: Archive, found: Sequence[Trial], trial: Trial, ties: Sequence[Tie]) -> Iterator[Difference]:
+    """Yield ties that the record does not bear out: shared members that are missing or made up, ranks that are not alike."""
+    by_id = {each.id: parts_of(archive.ledger, each) for each in (*found, trial)}
+    shared = {(b, a) for b in by_id for a in by_id if a < b and not by_id[a].isdisjoint(by_id[b])}
+    yield from differences(sorted((tie.later, tie.earlier) for tie in ties if tie.members), sorted(shared), "look.ties")
+    limit = archive.rules.max_redundancy if archive.rules else 0.0
+    for tie in ties:
+        if tie.rank_correlation is not None and abs(tie.rank_correlation) <= limit:
+            yield Difference("look.ties", tie.rank_correlation, f"a rank correlation beyond {limit}")
 
 
 def read_seen(archive: Archive, trial: Trial, found: list[Difference]) -> tuple[Seen | None, str]:
@@ -213,27 +228,3 @@ def _against(row: VerdictRow, again: Verdict) -> Iterator[Difference]:
 
 def _by_step(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {reason["step"]: {name: reason[name] for name in ("passed", "message", "numbers")} for reason in reasons}
-
-
-def loose_ends(archive: Archive) -> Iterator[Difference]:
-    """Yield what a run's record promises and does not hold: looks without a verdict, an acceptance without a proof."""
-    if archive.run.status == "done":
-        judged = {*archive.verdicts}
-        for trial in archive.trials:
-            if trial.run == archive.run.id and trial.outcome is not None and trial.subject not in judged:
-                yield Difference(f"trial {trial.number}", trial.subject, "the ledger holds no verdict on it")
-    words = {name: row.verdict for name, row in archive.verdicts.items()}
-    for row in archive.ledger.library():
-        needed = PROVEN_BY.get(row.origin)
-        if row.run == archive.run.id and needed and words.get(row.factor_id) != needed:
-            yield Difference("library", row.factor_id, f"the run's verdict on it is not {needed}")
-    yield from _results(archive)
-
-
-def _results(archive: Archive) -> Iterator[Difference]:
-    """Yield whether results.json is no longer the file that the ledger knows."""
-    known = archive.ledger.artefacts(archive.run.id).get("results.json")
-    path = archive.ledger.run_folder(archive.run.id) / "results.json"
-    if known is not None:
-        now = digest(path.read_bytes()) if path.is_file() else None
-        yield from differences(known, now, "results.json")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger import VerdictRow
+from ..ledger import Trial, VerdictRow
 from .archive import Archive
 from .difference import Difference, differences, series_difference
 from .evaluator import Evaluator
@@ -52,11 +52,23 @@ def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[
         values = values if left is None else left
     sheet = scorer.score(values, windows.selection, int(trial.outcome["sign"]))
     yield from _sheets("panel: selection", trial.outcome["selection"], sheet.record())
+    yield from _ties(archive, evaluator, trial)
     if seen is not None:
         yield from series_difference("panel: daily RankIC", seen.rank_ic, sheet.daily)
         yield from _held(seen, scorer.held(values, windows.selection))
         yield from series_difference("panel: daily return after costs", seen.net, sheet.net_daily)
         yield from differences(seen.asked["data"], evaluator.gate.data, "panel: data")
+
+
+def _ties(archive: Archive, evaluator: Evaluator, trial: Trial) -> Iterator[Difference]:
+    """Yield where the discoveries before a trial are tied otherwise than is recorded."""
+    outcome = trial.outcome or {}
+    if "ties" in outcome:
+        known = {*outcome["discoveries"], *(tie[name] for tie in outcome["ties"] for name in ("later", "earlier"))}
+        found = [each for each in archive.trials if each.id in known | {trial.id}]
+        families = replace(evaluator.gate.families, ledger=archive.ledger)
+        again = [tie.record() for tie in families.ties(found)]
+        yield from differences(outcome["ties"], again, "panel: ties")
 
 
 def _held(seen: Seen, again: NDArray[np.float64] | None) -> Iterator[Difference]:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..ledger import AlphaloomError
+from ..ledger import AlphaloomError, SettingsError
+from ..ledger.given_file import read_given_text
+from ..ledger.yaml_text import parse_text
 from .errors import LibraryFileError
 from .exchange import read_file
 
@@ -47,21 +48,28 @@ def read_seeds(path: Path) -> list[dict[str, Any]]:
         It cannot be read, or holds what it should not: every mistake at once, up to eight.
     """
     try:
-        body = path.read_text(encoding="utf-8")
+        body = read_given_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise _refused(path, f"cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}") from None
     if path.suffix.lower() not in (".json", ".yaml", ".yml"):
         lines = [line.strip() for line in body.splitlines()]
         return _once(path, [{"text": line} for line in lines if line and not line.startswith("#")])
     try:
-        found = json.loads(body) if path.suffix.lower() == ".json" else yaml.safe_load(body)
-    except (ValueError, yaml.YAMLError) as error:
+        found = json.loads(body) if path.suffix.lower() == ".json" else _from_yaml(path, body)
+    except (ValueError, RecursionError, SettingsError) as error:
         raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from None
     if isinstance(found, dict):
         return _once(path, _of_library(path))
     if not isinstance(found, list):
         raise _refused(path, "is no list of formulas")
     return _once(path, [{"text": each} if isinstance(each, str) else each for each in found])
+
+
+def _from_yaml(path: Path, body: str) -> Any:
+    text = parse_text(body, path.name)
+    if text.mistakes:
+        raise SettingsError(f"{path.name}: {text.mistakes[0]}", mistakes=text.mistakes[:1])
+    return text.value
 
 
 def _of_library(path: Path) -> list[dict[str, Any]]:

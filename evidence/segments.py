@@ -14,22 +14,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..ledger.private import make_folder
+
 __all__ = ["Segment", "Segments", "versions"]
 
 
-ROUNDED = "single precision of the day's scale"
+FORM = "single precision of the day's scale, columns of members, with the days of the start-up"
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
     """Rows of a factor `[D, N]` that were computed day by day, and what went wrong in them, if anything did.
 
-    `lasting` is False where another try may go otherwise: what took too long on a busy machine is not kept.
+    `start_up` is how many of them, at the panel's start, have no values since the code raises an error there. `lasting` is False where another try may go otherwise: what took too long on a busy machine is not kept.
     """
 
     values: NDArray[np.float32]
     fault: dict[str, Any] | None
     lasting: bool = True
+    start_up: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,15 +50,18 @@ class Segments:
         if hashlib.sha256(body).hexdigest().encode() != seal:
             return None
         head, _, rows = body.partition(b"\n")
-        return Segment(np.frombuffer(rows, dtype="<f4").reshape(shape), json.loads(head))
+        told = json.loads(head)
+        values = np.frombuffer(rows, dtype="<f4").reshape(shape)
+        return Segment(values, told["fault"], start_up=told["start_up"])
 
     def write(self, key: str, segment: Segment) -> None:
         """Keep a segment; it is there whole or not at all."""
         if self.folder is None:
             return
-        body = json.dumps(segment.fault).encode() + b"\n" + segment.values.astype("<f4").tobytes()
+        head = json.dumps({"fault": segment.fault, "start_up": segment.start_up}).encode()
+        body = head + b"\n" + segment.values.astype("<f4").tobytes()
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         new = path.with_suffix(f".{os.getpid()}")
         new.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
         new.replace(path)
@@ -67,7 +73,7 @@ class Segments:
 
 @functools.cache
 def versions() -> list[str]:
-    """Return what else decides the values: Python, numpy, pandas, and how values are rounded."""
+    """Return what else decides the values: Python, numpy, pandas, and the form in which they are kept."""
     from importlib.metadata import version
 
-    return [sys.version.split()[0], version("numpy"), version("pandas"), ROUNDED]
+    return [sys.version.split()[0], version("numpy"), version("pandas"), FORM]

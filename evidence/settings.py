@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 
 class WindowSettings(BaseModel):
@@ -75,6 +75,11 @@ BEFORE: Mapping[str, Any] = MappingProxyType(
 """What was done before there was a choice."""
 
 
+MOST_WATCHED = 0.05
+RECORDED = "recorded"
+"""Key of a validation context: the settings are those of a run on record, and may be what was allowed then."""
+
+
 def as_recorded(kept: Mapping[str, Any]) -> dict[str, Any]:
     """Return the evidence settings that a run wrote down, with what was done where it could not say so yet."""
     return {**BEFORE, **kept}
@@ -105,7 +110,7 @@ class EvidenceSettings(BaseModel):
         description="t on every fifth search day below which no whole sheet is made; 0 makes them all",
     )
     level: float = Field(default=0.05, gt=0, lt=0.5, description="level of the stream of trials")
-    watch_p: float = Field(default=0.05, gt=0, lt=0.5, description="largest p-value of a watched factor")
+    watch_p: float = Field(default=0.05, gt=0, lt=0.5, description="largest p-value of a watched factor, at most 0.05")
     max_similarity: float = Field(
         default=0.85, gt=0, le=1, description="largest shared-subtree ratio with a known factor"
     )
@@ -139,3 +144,11 @@ class EvidenceSettings(BaseModel):
     costs: CostSettings = CostSettings()
     complexity: ComplexitySettings = ComplexitySettings()
     library: LibrarySettings = LibrarySettings()
+
+    @field_validator("watch_p")
+    @classmethod
+    def _tells_little(cls, value: float, info: ValidationInfo) -> float:
+        """Refuse a wide watchlist: what agents hear of it helps them to compose what passes. Old runs keep what they had."""
+        if value > MOST_WATCHED and not (info.context or {}).get(RECORDED):
+            raise ValueError(f"must be at most {MOST_WATCHED}")
+        return value

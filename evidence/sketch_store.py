@@ -18,11 +18,13 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ..ledger.private import make_file, make_folder
 from ..ledger.refusal import explained
 from ..ledger.sqlite import immediate
 from .sketch import BUCKETS, CELLS, Sketch, Sketches
 
 PATIENCE_SECONDS = 60.0
+TABLE_FILE = "sketches.sqlite"
 FILES: Mapping[str, int] = MappingProxyType({"buckets.bin": BUCKETS, "cells.bin": CELLS})
 TABLE = """CREATE TABLE IF NOT EXISTS sketches
 (place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, share REAL NOT NULL, length REAL NOT NULL)"""
@@ -34,7 +36,8 @@ class SketchStore:
     def __init__(self, folder: Path) -> None:
         self._folder, self._lock = folder, threading.RLock()
         with explained(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
+            make_file(folder / TABLE_FILE)
             with self._open() as connection:
                 connection.execute(TABLE)
         self.names: tuple[str, ...] = ()
@@ -45,7 +48,7 @@ class SketchStore:
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Open the table for as long as it takes: a campaign may last for days."""
         connection = sqlite3.connect(
-            self._folder / "sketches.sqlite", timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+            self._folder / TABLE_FILE, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
             connection.execute("PRAGMA synchronous = FULL")

@@ -14,10 +14,9 @@ from types import MappingProxyType
 from ..factors import OPERATORS, Node
 from ..factors.canonical import OPPOSITE
 from ..factors.node import call, field_node, number
+from .signs import NOT_BELOW, difference, negated, raised, signed_power, signum, sized, truth
 
 Rule = Callable[[Node], Node]
-POSITIVE = frozenset({"amount", "cap", "close", "close_raw", "high", "low", "open", "volume", "vwap"})
-"""Columns that are nowhere below 0."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -44,11 +43,6 @@ def _earlier(node: Node) -> Node:
     return first.with_args(respelled(inner))
 
 
-def negated(node: Node) -> Node:
-    """Return the opposite of a tree."""
-    return node.args[0] if node.op == "neg" else call("neg", node)
-
-
 def _product(factors: Sequence[Node]) -> Node:
     return factors[0] if len(factors) == 1 else call("mul", *factors) if factors else number(1)
 
@@ -66,11 +60,23 @@ def _sum(node: Node) -> Node:
     logs = [arg.args[0] for arg in node.args if arg.op == "log"]
     minus = [arg.args[0].args[0] for arg in node.args if arg.op == "neg" and arg.args[0].op == "log"]
     if len(logs) + len(minus) < 2:
-        return _common(_difference(_spread(_mirrored(_distance(node)))))
+        return _common(_difference(_spread(_mirrored(_distance(_grown(node))))))
     ratio = call("div", _product(logs), _product(minus)) if minus else _product(logs)
     rest = [arg for arg in node.args if arg.op != "log" and not (arg.op == "neg" and arg.args[0].op == "log")]
     whole = _growth(call("log", _ratio(ratio) if ratio.op == "div" else ratio))
     return call("add", *rest, whole) if rest else whole
+
+
+def _grown(node: Node) -> Node:
+    """Write ``x / delay(x, n) - 1`` as the return that it is."""
+    if len(node.args) != 2 or node.args[1] != number(-1) or node.args[0].op != "div":
+        return node
+    above, below = node.args[0].args
+    return (
+        _return(call("ts_returns", above, window=below.window))
+        if below == call("delay", above, window=below.window)
+        else node
+    )
 
 
 def _distance(node: Node) -> Node:
@@ -127,9 +133,16 @@ def _difference(node: Node) -> Node:
 
 
 def _common(node: Node) -> Node:
-    """Take a factor that every term has out of a sum: ``x * y + x * z`` is ``x * (y + z)``."""
+    """Take a factor that every term has out of a sum: ``x * y + x * z`` is ``x * (y + z)``; likewise a common divisor."""
     if node.op != "add":
         return node
+    bare = [arg.args[0] if arg.op == "neg" else arg for arg in node.args]
+    if all(term.op == "div" and term.args[1] == bare[0].args[1] for term in bare):
+        above = [
+            negated(term.args[0]) if arg.op == "neg" else term.args[0]
+            for arg, term in zip(node.args, bare, strict=True)
+        ]
+        return _ratio(call("div", _sum(call("add", *above)), bare[0].args[1]))
     bodies = [factors_of(arg.args[0] if arg.op == "neg" else arg) for arg in node.args]
     shared = next((each for each in bodies[0] if all(each in body for body in bodies)), None)
     if shared is None or shared.op == "number":
@@ -147,6 +160,12 @@ def _common(node: Node) -> Node:
 def _ratio(node: Node) -> Node:
     """Write a distance from the mean over the spread as a z-score, a covariance over both spreads as a correlation, ..."""
     above, below = factors_of(node.args[0]), factors_of(node.args[1])
+    if twice := next((each for each in above if each in below and each.op != "number"), None):
+        above.remove(twice)
+        below.remove(twice)
+        return _ratio(call("div", _product(above), _product(below))) if below else _product(above)
+    if node.args[1] in (number(1), number(-1)):
+        return node.args[0] if node.args[1] == number(1) else negated(node.args[0])
     for place, each in enumerate(above):
         for name in SCORES:
             score = SCORES[name](each, below)
@@ -215,8 +234,8 @@ SCORES: Mapping[str, Callable[[Node, Sequence[Node]], Score]] = MappingProxyType
 
 
 def _times(node: Node) -> Node:
-    """Write ``sign(x) * abs(x)`` as x."""
-    args = list(node.args)
+    """Write ``sign(x) * abs(x)`` as x; leave out what is 1: a condition that always holds, the sign of what is above 0."""
+    args = [arg for arg in node.args if not (arg == number(1) or truth(arg))]
     for sign in [arg for arg in args if arg.op == "sign"]:
         size = call("abs", *sign.args)
         if size in args:
@@ -231,8 +250,9 @@ def _times(node: Node) -> Node:
 def _chosen(node: Node) -> Node:
     """Write a choice as the maximum, minimum, size or product that it is."""
     condition, x, y = node.args
-    if _always(condition):
-        return x
+    held = truth(condition)
+    if x == y or held is not None:
+        return y if held is False else x
     if number(0.0) in (x, y):
         return call("mul", condition, x) if y == number(0.0) else call("mul", _opposite(condition), y)
     if condition.op not in ("lt", "gt"):
@@ -250,15 +270,6 @@ def _chosen(node: Node) -> Node:
     return node
 
 
-def _always(condition: Node) -> bool:
-    """Tell whether a condition holds wherever it is defined: prices, volumes and ranks are not below 0."""
-    if condition.op not in ("lt", "le"):
-        return False
-    less, more = condition.args
-    above = (more.op == "field" and more.name in POSITIVE) or more.op in ("rank", "ts_rank")
-    return above and less.op == "number" and (less.value or 0.0) <= 0.0
-
-
 def _opposite(condition: Node) -> Node:
     """Return where a condition does not hold."""
     opposite = OPPOSITE.get(condition.op)
@@ -266,11 +277,14 @@ def _opposite(condition: Node) -> Node:
 
 
 def _extreme(node: Node) -> Node:
-    """Write ``max(x, -x)`` as the size of x."""
+    """Write ``max(x, -x)`` as the size of x; leave out what never decides: 0 beside a volume, the close beside the high."""
     if len(node.args) == 2 and negated(node.args[0]) == node.args[1]:
         x = next(arg for arg in node.args if arg.op != "neg")
-        return call("abs", x) if node.op == "max" else call("neg", call("abs", x))
-    return node
+        return sized(call("abs", x)) if node.op == "max" else negated(sized(call("abs", x)))
+    turn = 1 if node.op == "max" else -1
+    kept = [arg for arg in node.args
+            if not any(other != arg and turn * difference(other, arg) >= NOT_BELOW for other in node.args)]  # fmt: skip
+    return node if len(kept) in (0, len(node.args)) else kept[0] if len(kept) == 1 else node.with_args(*kept)
 
 
 def _clipped(node: Node) -> Node:
@@ -306,9 +320,11 @@ def _variance(node: Node) -> Node:
 
 def _root(node: Node) -> Node:
     inner = node.args[0]
-    if inner.op != "power" or inner.args[1] != number(2):
+    if inner.op != "power" or inner.args[1].op != "number":
         return node
-    return inner.args[0] if inner.args[0].op == "ts_std" else call("abs", inner.args[0])
+    if inner.args[1] == number(2):
+        return sized(call("abs", inner.args[0]))
+    return raised(call("power", inner, number(0.5)))
 
 
 def _change(node: Node) -> Node:
@@ -335,12 +351,16 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **dict.fromkeys(("exp", "log"), _undone),
         **dict.fromkeys(("max", "min"), _extreme),
         **dict.fromkeys(SINGLE, _single),
+        "abs": sized,
         "add": _sum,
         "clip": _clipped,
         "delta": _change,
         "div": _ratio,
         "mul": _times,
         "neg": lambda node: negated(node.args[0]),
+        "power": raised,
+        "sign": signum,
+        "signed_power": signed_power,
         "sqrt": _root,
         "ts_returns": _return,
         "ts_var": _variance,

@@ -158,7 +158,8 @@ RULES = (
         "lond_dependent",
         "LOND, harmonic",
         ANY,
-        "The rule that decides: the next look is asked for less the more looks there were, and for more after a discovery.",
+        "The rule that decides: the threshold falls with each look and rises with each discovery that is not nested in an "
+        "earlier one.",
         _one_by_one(_lond(dependent=True)),
         decides=True,
     ),

@@ -19,9 +19,10 @@ from types import TracebackType
 from typing import Self
 
 from ..factors import canonical, definitions, linear
+from ..ledger.private import make_file, make_folder
 from ..ledger.refusal import explained
 from ..ledger.sqlite import immediate
-from . import nearness, spelling
+from . import nearness, signs, spelling
 from . import outline as outlines
 from .likeness import Known, Likeness, packed, unpacked
 from .outline import Outline
@@ -49,7 +50,8 @@ class SubtreeIndex:
     def __init__(self, folder: Path) -> None:
         self._folder, self._lock = folder, threading.RLock()
         with explained(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
+            make_file(folder / "index.sqlite")
             self._connection = sqlite3.connect(
                 folder / "index.sqlite", timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -201,7 +203,7 @@ class SubtreeIndex:
 @functools.cache
 def form() -> str:
     """Return a digest of what decides how a formula is drawn: an index of another form is not to be trusted."""
-    modules = (outlines, nearness, spelling, canonical, linear, definitions)
+    modules = (outlines, nearness, signs, spelling, canonical, linear, definitions)
     sources = [str(module.__file__) for module in modules]
     return hashlib.sha256(b"".join(Path(source).read_bytes() for source in sources)).hexdigest()
 

@@ -53,8 +53,11 @@ def decaying_for(ledger: Ledger, windows: Windows) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        ``{id, text, mechanism, hypothesis, since}``; `since` is the end of the quarter that flagged it.
+        ``{id, text, mechanism, hypothesis, since}``; `since` is the end of the quarter that flagged it. Nothing where the
+        workspace knows the run's returns under other dates: days of the watch cannot be held against its windows then.
     """
+    if ledger.known_as(windows.key(windows.search)):
+        return []
     shown = [entry for entry in entries(ledger) if entry.status == "decaying" and _may_be_told(entry, ledger, windows)]
     return [_line(entry, ledger) for entry in shown[:MOST_TOLD]]
 

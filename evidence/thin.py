@@ -136,6 +136,7 @@ def few_names(panel: Panel, most: int) -> Panel:
         group_labels=panel.group_labels,
         notes=panel.notes,
         back_adjusted=panel.back_adjusted,
+        volumes=panel.volumes,
     )
 
 

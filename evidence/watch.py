@@ -24,6 +24,7 @@ from ..factors import Engine, order_rows, row_rank_correlation
 from ..ledger import Ledger, Sighting, WindowKey
 from ..ledger.library import Pass
 from ..market import Panel
+from ..market.adjusted import forwards
 from ..market.derive import derivable
 from ..sandbox import Runner
 from .computing import Computing
@@ -38,19 +39,13 @@ from .sheet import tidy
 from .sight import AGREE, Sight, unlike
 from .standing import judge
 
-__all__ = ["Watch", "last_sealed_day", "watchable"]
+__all__ = ["Watch", "watchable"]
 
 
 def watchable(entry: Entry) -> bool:
     """Tell whether new days are looked at for a factor; what was never judged has no claim to test."""
     unjudged = entry.origin in (BY_HAND, IMPORTED) and entry.terms is None
     return entry.status != "retired" and not unjudged
-
-
-def last_sealed_day(ledger: Ledger, names: Sequence[str]) -> str:
-    """Return the last day of all windows that were fixed on any of these names, or nothing."""
-    own = frozenset(names)
-    return max((each.sealed_end for each in ledger.boundaries() if not own.isdisjoint(each.names)), default="")
 
 
 @dataclass(frozen=True)
@@ -75,8 +70,10 @@ class Watch:
         Raises
         ------
         PanelDisagrees
-            The panel tells other values of days that were seen, and no reason was given; nothing is recorded.
+            The panel tells other values of days that were seen, and no reason was given, or it has returns that the
+            workspace knows under other dates; nothing is recorded.
         """
+        self._refuse_moved()
         with self.ledger.lock_library():
             looks = [self._look(entry) for entry in entries(self.ledger) if watchable(entry)]
             self._refuse(looks, revised)
@@ -90,8 +87,9 @@ class Watch:
 
     @cached_property
     def _engine(self) -> Computing:
-        contained = Contained(self.panel, self.runner, self.ledger.workspace / FOLDER) if self.runner else None
-        return Computing(Engine(self.panel), contained)
+        level = forwards(self.panel)
+        contained = Contained(level, self.runner, self.ledger.workspace / FOLDER) if self.runner else None
+        return Computing(Engine(level), contained)
 
     @cached_property
     def _exposures(self) -> Exposures:
@@ -100,7 +98,10 @@ class Watch:
     @cached_property
     def _closed(self) -> str:
         """Return the last day that no factor may be watched on."""
-        return last_sealed_day(self.ledger, self.panel.symbols)
+        return self.ledger.last_sealed_day(self._key(str(self.panel.dates[0]), str(self.panel.dates[-1])))
+
+    def _key(self, first_day: str, last_day: str) -> WindowKey:
+        return WindowKey(self.dataset, first_day, last_day, self.panel.symbols, self.panel.fingerprint)
 
     def _after(self, day: str) -> int:
         """Return the first row after a day."""
@@ -186,10 +187,21 @@ class Watch:
             "only later days are read from this panel.",
         )
 
+    def _refuse_moved(self) -> None:
+        """Refuse known returns under other dates: by their dates, days that were searched or sealed could count as new."""
+        known = self.ledger.known_as(self._key(str(self.panel.dates[0]), str(self.panel.dates[-1])))
+        if known:
+            raise PanelDisagrees(
+                f"The panel has known returns under other dates: those of {known[0]}; this workspace knows them as those of {known[1]}. "
+                "Nothing was recorded.",
+                field="--panel", got=known[0], allowed=known[1],
+                hint="Give the file with the dates that it had at the first campaign, and new days added.",
+            )  # fmt: skip
+
     def _pass(self, look: Sight, revised: str) -> Pass:
         """Return the record of a look."""
         days = [one.day for one in look.new]
-        window = WindowKey(self.dataset, days[0], days[-1], self.panel.symbols)
+        window = self._key(days[0], days[-1])
         about: dict[str, Any] = {"panel": self.panel.digest, "days": len(days)}
         if look.unlike:
             about |= {"revised": revised, "unlike": len(look.unlike)}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..ledger import Boundaries, Ledger, WindowKey
+from ..ledger.records import Fingerprint
 from ..market import Panel
 from .errors import BoundaryConflict, TooFewDays
 from .settings import WindowSettings
@@ -55,6 +56,7 @@ class Windows:
     embargo_days: int
     boundaries: Boundaries
     inherited: bool = False
+    fingerprint: Fingerprint = field(default_factory=dict, compare=False, repr=False)
 
     def edges(self, through: Window, days: int) -> tuple[int, ...]:
         """Return the rows at which what is computed day by day is cut, up to a window's end; after sealed to the panel's end."""
@@ -62,13 +64,13 @@ class Windows:
         return ends[: 1 + (self.search, self.selection, self.sealed).index(through)]
 
     def key(self, window: Window) -> WindowKey:
-        """Return what identifies a window across data sets: its days and its names."""
+        """Return what identifies a window across data sets: its days, its names and the returns of the data."""
         edges = self.boundaries
-        return WindowKey(edges.dataset, window.first_day, window.last_day, edges.names)
+        return WindowKey(edges.dataset, window.first_day, window.last_day, edges.names, self.fingerprint)
 
 
 def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str, *, store: bool = True) -> Windows:
-    """Return the windows of a panel; the first campaign on its days and names fixes them for good.
+    """Return the windows of a panel; the first campaign on its data fixes them for good, whatever its symbols and dates.
 
     Parameters
     ----------
@@ -88,11 +90,13 @@ def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset:
     TooFewDays
         A window would be shorter than `settings` allows.
     BoundaryConflict
-        Boundaries fixed earlier, for data that shares a day and a name with this panel, do not fit it.
+        Boundaries fixed earlier, for data that shares returns, or a day and a name, with this panel, do not fit it.
     """
     embargo = max(HORIZONS) + 1
     wanted = _propose(panel, settings, dataset, embargo)
-    return _place(panel, ledger.fix_boundaries(wanted, store=store), settings, embargo, wanted)
+    return _place(
+        panel, ledger.fix_boundaries(wanted, store=store, fingerprint=panel.fingerprint), settings, embargo, wanted
+    )
 
 
 def windows_apart(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str) -> Windows:
@@ -110,7 +114,7 @@ def windows_apart(panel: Panel, ledger: Ledger, settings: WindowSettings, datase
     """
     embargo = max(HORIZONS) + 1
     wanted = _propose(panel, settings, dataset, embargo)
-    fixed = ledger.fix_boundaries(wanted, store=False)
+    fixed = ledger.fix_boundaries(wanted, store=False, fingerprint=panel.fingerprint)
     if fixed.sealed_end <= wanted.sealed_end:
         return _place(panel, fixed, settings, embargo, wanted)
     if fixed.search_end < wanted.search_end:
@@ -170,7 +174,8 @@ def _place(panel: Panel, fixed: Boundaries, settings: WindowSettings, embargo: i
             allowed=f"a panel that covers {fixed.first_day} to {fixed.sealed_end}",
             hint="Use the whole span, or another --workspace if the data has nothing to do with the earlier one.",
         )
-    return Windows(windows[0], windows[1], windows[2], embargo, fixed, inherited=fixed != wanted)
+    search, selection, sealed = windows
+    return Windows(search, selection, sealed, embargo, fixed, fixed != wanted, panel.fingerprint)
 
 
 def _between(panel: Panel, name: str, first: str, last: str) -> Window:

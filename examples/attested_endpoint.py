@@ -14,28 +14,32 @@ where only the launcher reads it. On hardware that measures by itself, another `
 from __future__ import annotations
 
 import argparse
-import http.client
-import http.server
 import json
 import os
 import ssl
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
+from alphaloom.desk.listening import listening, quiet_signals
+from alphaloom.desk.server import Terms, serve
 from alphaloom.router.signed_statements import channel_of
 from alphaloom.router.statement import NO_CHANNEL, Envelope, Statement, measurement_of
 
@@ -43,6 +47,8 @@ PEM = serialization.Encoding.PEM
 PKCS8, OPEN = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
 MOST_BYTES = 32 << 20
 PASSED_ON = ("Authorization", "Content-Type", "Accept")
+GRACE_S = 2
+"""How long questions that are being answered have at the end."""
 
 
 @dataclass(frozen=True)
@@ -63,55 +69,38 @@ class Proof:
         return Envelope.signed(said, self.key).model_dump_json().encode()
 
 
-class Front(http.server.BaseHTTPRequestHandler):
+@dataclass(frozen=True)
+class Front:
     """Answers for its proof itself, and passes everything else on."""
 
-    protocol_version = "HTTP/1.1"
     proof: Proof
-    upstream: tuple[str, int]
+    upstream: httpx2.AsyncClient
 
-    def do_GET(self) -> None:
-        """Give a statement, or pass the question on."""
-        parts = urlsplit(self.path)
-        if parts.path != "/attestation":
-            self._pass_on(None)
-            return
+    async def attest(self, request: Request) -> Response:
+        """Give a statement."""
         try:
-            (nonce,) = parse_qs(parts.query)["nonce"]
-            self._send(200, self.proof.answer(nonce))
-        except (KeyError, ValueError):  # pydantic's errors are ValueErrors
-            self._send(400, b'{"error": "one nonce of 16 to 128 characters is needed"}')
+            (nonce,) = request.query_params.getlist("nonce")
+            return Response(self.proof.answer(nonce), media_type="application/json")
+        except ValueError:  # pydantic's errors are ValueErrors
+            return JSONResponse({"error": "one nonce of 16 to 128 characters is needed"}, 400)
 
-    def do_POST(self) -> None:
+    async def pass_on(self, request: Request) -> Response:
         """Pass a question on."""
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            self.close_connection = True
-            self._send(413, b'{"error": "too long"}')
-            return
-        self._pass_on(self.rfile.read(int(length)))
-
-    def _pass_on(self, body: bytes | None) -> None:
-        headers = {name: value for name in PASSED_ON if (value := self.headers.get(name))}
-        link = http.client.HTTPConnection(*self.upstream, timeout=600)
+        request.scope.setdefault("state", {})["known"] = True  # its connection is not cut off while it is answered
+        body = bytearray()
+        async for piece in request.stream():
+            body += piece
+            if len(body) > MOST_BYTES:
+                return JSONResponse({"error": "too long"}, 413, {"connection": "close"})
+        headers = {name: value for name in PASSED_ON if (value := request.headers.get(name))}
+        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         try:
-            link.request(self.command, self.path, body, headers)
-            answer = link.getresponse()
-            self._send(answer.status, answer.read(), answer.getheader("Content-Type") or "application/json")
-        except OSError as error:
-            self._send(502, json.dumps({"error": {"message": f"the model's server: {error}"}}).encode())
-        finally:
-            link.close()
-
-    def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Write nothing down: questions are confidential."""
+            answer = await self.upstream.request(request.method, path, headers=headers, content=bytes(body) or None)
+        except httpx2.TransportError as error:
+            told = f"the model's server: {type(error).__name__}"
+            return JSONResponse({"error": {"message": told}}, 502)
+        kind = answer.headers.get("Content-Type") or "application/json"
+        return Response(answer.content, answer.status_code, {"content-type": kind})
 
 
 def channel(host: str) -> tuple[str, ssl.SSLContext]:
@@ -151,26 +140,26 @@ def signing_key(path: Path) -> Ed25519PrivateKey:
     return key
 
 
-def server(options: argparse.Namespace) -> tuple[http.server.ThreadingHTTPServer, dict[str, Any]]:
-    """Return the server, and what it tells of itself."""
+def front(options: argparse.Namespace, port: int) -> tuple[Starlette, ssl.SSLContext | None, dict[str, Any]]:
+    """Return what answers, with which TLS, and what it tells of itself."""
     launch = {"model": options.model, "flags": options.flags.split(), "image": options.image}
     key, measurement = signing_key(options.key), measurement_of(launch)
     name, context = (NO_CHANNEL, None) if options.plain else channel(options.host)
-    upstream = urlsplit(options.upstream)
-    own = {
-        "proof": Proof(key, measurement, name, options.seconds),
-        "upstream": (upstream.hostname or "127.0.0.1", upstream.port or 80),
-    }
-    made = http.server.ThreadingHTTPServer((options.host, options.port), type("Own", (Front,), own))
-    if context is not None:
-        made.socket = context.wrap_socket(made.socket, server_side=True, do_handshake_on_connect=False)
-    address = f"{'http' if options.plain else 'https'}://{options.host}:{made.server_port}/v1"
-    signer = key.public_key().public_bytes_raw().hex()
-    return made, {
-        "api_base": address,
-        "attestation": {"signer": signer, "measurements": [measurement]},
+    upstream = httpx2.AsyncClient(
+        base_url=options.upstream, timeout=600, trust_env=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # one caller's would be sent with another's question
+    )  # fmt: skip
+    both = Front(Proof(key, measurement, name, options.seconds), upstream)
+    routes = [
+        Route("/attestation", both.attest, methods=["GET"]),
+        Route("/{path:path}", both.pass_on, methods=["GET", "POST"]),
+    ]
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    return Starlette(routes=routes), context, {
+        "api_base": f"{'http' if options.plain else 'https'}://{host}:{port}/v1",
+        "attestation": {"signer": key.public_key().public_bytes_raw().hex(), "measurements": [measurement]},
         "launch": launch,
-    }
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -185,13 +174,11 @@ def main() -> None:
     parse.add_argument("--port", type=int, default=8443)
     parse.add_argument("--seconds", type=int, default=600, help="for which a statement stands")
     parse.add_argument("--plain", action="store_true", help="without TLS: behind a tunnel that ends on this machine")
-    made, told = server(parse.parse_args())
-    print(json.dumps(told), flush=True)
-    with made:
-        try:
-            made.serve_forever()
-        except KeyboardInterrupt:
-            sys.exit(0)
+    options = parse.parse_args()
+    with listening(options.host, options.port, "--port") as there, quiet_signals() as came:
+        app, tls, told = front(options, there.getsockname()[1])
+        print(json.dumps(told), flush=True)
+        serve(app, there, Terms(GRACE_S, descriptors=2, tls=tls), lambda: bool(came))
 
 
 if __name__ == "__main__":

@@ -105,7 +105,8 @@ def _proven(builder: Builder, root: Node, *, forgiving: bool) -> Expression:
     _refuse_large(plain, text)
     canonical_text = render(plain)
     if len(canonical_text) > LONGEST:
-        raise ParseError(f"the formula is longer than {LONGEST} characters in its canonical form", text=text)
+        said = f"the formula has {len(canonical_text)} characters in its canonical form; {LONGEST} are allowed"
+        raise ParseError(said, text=text, hint="Shorten it: what repeats a long part is written out each time.")
     return Expression(
         text=text,
         root=root,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..market import Nulling, Panel, PanelSource, SyntheticConfig, load_panel, nulled, read_panel
 from ..market.actions import Actions, read_actions
+from .fields import FIELDS, GROUPS
 from .planting import PlantSettings, planted_market
 
 Label = Annotated[str, Field(pattern=r"^(confidential|jurisdiction:[A-Z]{2})$")]
@@ -26,7 +28,9 @@ class MarketSettings(BaseModel):
     sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
     as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
     actions: Path | None = Field(default=None, description="splits and dividends: date, symbol, dividend, split")
-    volumes: Literal["", "quoted", "adjusted"] = Field(default="", description="the panel's; needed with actions")
+    volumes: Literal["", "quoted", "adjusted"] = Field(
+        default="", description="the panel's: as traded that day, or in shares of its last day"
+    )
     labels: dict[str, tuple[Label, ...]] = Field(
         default={}, description="who may see a field, e.g. {cap: [confidential]}"
     )
@@ -59,6 +63,11 @@ class MarketSettings(BaseModel):
         said: dict[str, Path | date] = {name: Path(path).absolute() for name, path in files.items() if path is not None}
         return self.model_copy(update=said | ({"as_of": as_of} if as_of is not None else {}))
 
+    @property
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Return the fields and groupings of the synthetic market; those of a file are known when it has been read."""
+        return (FIELDS, GROUPS) if self.panel is None else None
+
     def read_actions(self) -> Actions | None:
         """Read the file of splits and dividends, where one is named."""
         return read_actions(self.actions) if self.actions else None
@@ -74,7 +83,9 @@ class MarketSettings(BaseModel):
         if self.panel is not None:
             source = PanelSource(self.panel, self.sectors, self.as_of, self.derive, self.name)
             if self.nulled is not None:
-                return nulled(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
-            return load_panel(source), source.name
+                panel, name = nulled(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
+            else:
+                panel, name = load_panel(source), source.name
+            return replace(panel, volumes=self.volumes), name
         config = self.synthetic.model_copy(update={"seed": seed})
         return planted_market(config, self.plants).panel, self.name or f"synthetic-{seed}"

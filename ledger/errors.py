@@ -8,6 +8,7 @@ AlphaloomError                 the base of every error a user can see, in all ro
     │   ├── ServerError        no database server answers, or what it takes to speak to one is not installed
     │   └── CallsUnwritable    tool calls cannot be recorded, so none may be answered
     ├── CallsDamaged           the record of tool calls was changed, or a part of it is gone
+    ├── ChangedFile            a file of a run is not the one whose digest was recorded
     ├── RunLocked              another process is working on this run
     ├── UnknownRun             no run of this workspace has that name
     ├── LedgerConflict         a second, different record under a key that is taken
@@ -19,6 +20,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -155,6 +157,13 @@ class CallsDamaged(LedgerError):
     exit_code = 1
 
 
+class ChangedFile(LedgerError):
+    """A file of a run is not the one whose digest the ledger recorded."""
+
+    code = "changed_file"
+    exit_code = 1
+
+
 class RunLocked(LedgerError):
     """Another process is working on this run."""
 
@@ -180,6 +189,16 @@ class DamagedObject(LedgerError):
 
     code = "damaged_object"
     exit_code = 1
+
+
+def changed_file(run: str, path: Path, original: Path | None) -> ChangedFile:
+    """Return the error for a file that is gone or was changed since it was recorded."""
+    what = "is not the file that the ledger recorded" if path.is_file() else "is gone"
+    kept = f": copy {original} over it" if original else ", in its table of objects"
+    return ChangedFile(
+        f"{path.name} of run {run} {what}", field="run", got=str(path),
+        hint=f"The ledger keeps the recorded one{kept}. What else differs: alphaloom evidence verify {run}",
+    )  # fmt: skip
 
 
 def shown(value: object) -> str:

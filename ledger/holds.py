@@ -110,6 +110,26 @@ class Holds:
             self._own.discard(wanted.name)
         return found
 
+    def change(self, hold: Hold, tokens: int, usd: float, caps: Sequence[Cap]) -> Hold | Reached:
+        """Hold other amounts for a call under way, if they fit; else it holds what it held."""
+        name = f"{self._presence.name} {next(self._numbers)}"
+        wanted = replace(hold, name=name, owner=self._presence.name, tokens=tokens, picos=picos(usd))
+        self._own.add(name)
+
+        def work(session: Session) -> Hold | Reached:
+            held = [each for each in self._open(session) if each.id != hold.id]
+            for each in held:
+                if each.name == name:  # written before the answer to that was lost
+                    return each
+            if reached := self._reached(session, wanted, caps, held):
+                return reached
+            self._let_go(session, hold, "changed")
+            return self._put(session, wanted)
+
+        found = self._database.write(work)
+        self._own.discard(hold.name if isinstance(found, Hold) else name)
+        return found
+
     def enter(self, call: ModelCall, note: Event, caps: Sequence[Cap]) -> bool | Reached:
         """Record a reply that another run had paid for, with a note, if its price fits; return whether it is new."""
         key, taken = call.key, picos(call.cost_usd)
@@ -210,6 +230,10 @@ class Holds:
             return "answered"
         if reached := self._reached(session, wanted, caps, held):
             return reached
+        return self._put(session, wanted)
+
+    def _put(self, session: Session, wanted: Hold) -> Hold:
+        """Write a hold down."""
         session.execute(_ADD, (*_row(wanted), self._now()))
         (number,) = session.execute("SELECT id FROM holds WHERE name = ?", (wanted.name,)).fetchone()
         return replace(wanted, id=number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -13,11 +13,16 @@ from .database import Database
 from .errors import WorkspaceError
 from .link import Link
 from .objects import Bodies, Objects, StoredObjects, read_json, write_json
+from .private import make_file, make_folder
 from .server import Server
 from .sqlite import SqliteDatabase
 
 FILE, NAMED = "ledger.sqlite", "ledger.json"
 """The record itself, or the file that says which database holds it."""
+
+
+CHECKPOINTS = "checkpoints.sqlite"
+"""File of a run's folder: the state of its graph."""
 
 
 def begun(workspace: Path) -> bool:
@@ -58,14 +63,28 @@ class Home:
     def opened(self) -> tuple[Database, Bodies]:
         """Open the record, making it if it is not there."""
         if not self.address:
-            (self.workspace / "objects").mkdir(exist_ok=True)
-            return SqliteDatabase(self.workspace / FILE), Objects(self.workspace / "objects")
+            make_folder(self.workspace / "objects")
+            make_file(self.workspace / FILE)
+            return SqliteDatabase(self.workspace / FILE, self.refuse_lost), Objects(self.workspace / "objects")
         from .postgres import PostgresDatabase
 
-        database = PostgresDatabase(Server(self.address))
+        database = PostgresDatabase(Server(self.address), self.refuse_lost)
         if not (self.workspace / NAMED).is_file():
             write_json(self.workspace / NAMED, {"address": self.address})
         return database, StoredObjects(database)
+
+    def refuse_lost(self) -> None:
+        """Refuse to begin a new record beside runs: its trials and openings of sealed days would be counted from one again.
+
+        Raises
+        ------
+        WorkspaceError
+            If there are runs in the workspace, and their record is gone.
+        """
+        runs = self.workspace / "runs"
+        found = sorted(each.name for each in runs.iterdir() if each.is_dir()) if runs.is_dir() else []
+        if found:
+            raise lost(self.workspace, self.address or self.workspace / FILE, found)
 
     def server_version(self) -> str:
         """Ask the server of the database what it is; `LedgerError` if it does not answer."""
@@ -74,7 +93,21 @@ class Home:
 
     def checkpoints(self, folder: Path) -> Path | Callable[[], Link]:
         """Return where the graph of the run with this folder keeps its state: a file, or what opens a link to the server."""
-        return partial(Link, Server(self.address)) if self.address else folder / "checkpoints.sqlite"
+        if self.address:
+            return partial(Link, Server(self.address))
+        make_folder(folder)
+        make_file(folder / CHECKPOINTS)
+        return folder / CHECKPOINTS
+
+
+def lost(workspace: Path, record: Path | str, runs: Sequence[str]) -> WorkspaceError:
+    """Return the error for a workspace with runs whose record is gone."""
+    many = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    return WorkspaceError(
+        f"{workspace} holds {many}, such as {runs[-1]}, and their record is gone: there is no ledger at {record}",
+        field="workspace", hint="Restore the ledger from a copy. To begin anew, name another folder with --workspace and "
+        "declare the trials made here with evidence.prior_trials: a new ledger would count them from one again.",
+    )  # fmt: skip
 
 
 def _address(named: Path) -> str:

@@ -75,6 +75,7 @@ class Library:
         """Write the days of one factor that are new, and count the look."""
         if sum(self._sightings.put(session, sighting) for sighting in each.sightings):
             window = self._names.columns(session, each.window)
+            self._names.fingerprints.keep(session, window[-1], each.window.fingerprint, self._now())
             session.execute(_ADD_WATCH, (each.factor_id, *window, self._now(), canonical_json(each.about)))
 
     def watched(self, window: WindowKey) -> int:

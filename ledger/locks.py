@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import RunLocked
+from .private import make_file, make_folder
 from .refusal import explained, refusal
 
 LOOKS, LOOK_SECONDS = 3, 0.02
 PAUSE_SECONDS = 0.003
+TOLD_SECONDS = 10.0
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.025, 1.0
+"""Between looks at another process: each look reads the ledger, which the other one also needs."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -40,13 +45,46 @@ def held(path: Path, run: str) -> Iterator[None]:
         If another process, or this one, holds it already.
     """
     with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        make_folder(path.parent)
+        make_file(path)
+        handle = os.open(path, os.O_RDWR)
     try:
         _claim(handle, path, run)
         yield
     finally:
         os.close(handle)
+
+
+@dataclass
+class Wait:
+    """A wait for another process, told on standard error at once and then every ten seconds.
+
+    Attributes
+    ----------
+    seconds, tell
+        A monotonic clock, and what takes a line.
+    """
+
+    seconds: Callable[[], float] = time.monotonic
+    tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True)
+    _looks: int = 0
+    _began: float = 0.0
+    _told: float = float("-inf")
+
+    def note(self, why: str) -> float:
+        """Say why one waits, if it is time to say so; return how long to pause before the next look."""
+        now = self.seconds()
+        self._began = self._began if self._looks else now
+        if now - self._told >= TOLD_SECONDS:
+            self._told = now
+            self.tell(f"waiting, {why}" + (f" ({now - self._began:.0f} s so far)" if self._looks else ""))
+        self._looks += 1
+        return min(SHORTEST_SECONDS * float(2 ** min(self._looks, 10)), LONGEST_SECONDS)
+
+    @property
+    def waited(self) -> float:
+        """Return the seconds since the first look."""
+        return self.seconds() - self._began if self._looks else 0.0
 
 
 @contextmanager
@@ -59,7 +97,8 @@ def turn(path: Path, seconds: float = 10.0) -> Iterator[None]:
         If the file cannot be made, or others hold it for longer than `seconds`.
     """
     with explained(path):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        make_file(path)
+        handle = os.open(path, os.O_RDWR)
     try:
         end = time.monotonic() + seconds
         while not seized(handle):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -15,7 +16,11 @@ from typing import Any, Protocol
 from .database import Database
 from .digest import digest
 from .errors import DamagedObject
+from .private import file_mode, make_folder
 from .refusal import explained
+
+FOR_ALL = 0o644
+"""Permissions of a file that a person has written for handing it on."""
 
 
 class Bodies(Protocol):
@@ -26,6 +31,9 @@ class Bodies(Protocol):
 
     def get(self, name: str) -> bytes:
         """Return the bytes with this digest; `DamagedObject` if they are gone or changed."""
+
+    def where(self, name: str) -> Path | None:
+        """Return the file that holds the bytes with this digest; None where a database does."""
 
 
 class StoredObjects:
@@ -40,6 +48,9 @@ class StoredObjects:
         if not self._database.rows("SELECT 1 FROM objects WHERE digest = ?", (name,)):
             self._database.write(lambda session: session.execute(_ADD, (name, body)).rowcount)
         return name
+
+    def where(self, name: str) -> None:
+        """Return no file: the database holds them."""
 
     def get(self, name: str) -> bytes:
         """Return the bytes with this digest.
@@ -71,13 +82,17 @@ class Objects:
         """Return where the bytes with this digest lie."""
         return self._folder / name[:2] / name[2:]
 
+    def where(self, name: str) -> Path:
+        """Return the file that holds the bytes with this digest."""
+        return self.path(name)
+
     def put(self, body: bytes) -> str:
         """Store bytes and return their digest; storing them again does nothing, and mends a damaged copy."""
         name = digest(body)
         path = self.path(name)
         with explained(self._folder):
             if not _holds(path, body):
-                path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(path.parent)
                 write_whole(path, body)
         return name
 
@@ -98,8 +113,13 @@ class Objects:
         return body
 
 
-def write_whole(path: Path, body: bytes, *, mode: int = 0o600) -> None:
-    """Write a file so that a crash leaves the old state or the new one, and nothing between."""
+def write_whole(path: Path, body: bytes, *, mode: int | None = None) -> None:
+    """Write a file so that a crash leaves the old state or the new one, and nothing between.
+
+    Without a `mode` a file that is there keeps its permissions, and a new one gets those of `private.file_mode`.
+    """
+    if mode is None:
+        mode = stat.S_IMODE(path.stat().st_mode) if path.is_file() else file_mode(path.parent)
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -114,10 +134,13 @@ def write_whole(path: Path, body: bytes, *, mode: int = 0o600) -> None:
     settle(path.parent)
 
 
-def write_json(path: Path, record: Any) -> bytes:
-    """Write a record so that a person can read it, keys in order, and return the bytes; NaN is refused."""
+def write_json(path: Path, record: Any, *, mode: int | None = None) -> bytes:
+    """Write a record so that a person can read it, keys in order, and return the bytes; NaN is refused.
+
+    `mode` is as for `write_whole`.
+    """
     body = (json.dumps(record, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-    write_whole(path, body, mode=0o644)
+    write_whole(path, body, mode=mode)
     return body
 
 

@@ -61,10 +61,13 @@ def _spelled(statement: str) -> str:
 
 
 class PostgresDatabase:
-    """A ledger in a schema of a database; every write is on the server's disk when it returns."""
+    """A ledger in a schema of a database; every write is on the server's disk when it returns.
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    `before_making` is called before the schema is made, and may refuse it.
+    """
+
+    def __init__(self, server: Server, before_making: Callable[[], None] = lambda: None) -> None:
+        self._server, self._before_making = server, before_making
         self._held: list[str] = []
         self._link = Link(server, self._seize_again)
         try:
@@ -88,6 +91,8 @@ class PostgresDatabase:
                 f"the ledger at {self._server.address} was written by a newer Alphaloom", got=f"format {version}",
                 allowed=f"format {VERSION}", hint="Upgrade Alphaloom, or name another database with --ledger.",
             )  # fmt: skip
+        if not ledger:
+            self._before_making()
         if version < VERSION:
             self.write(_make)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 JsonObject: TypeAlias = Mapping[str, Any]
+Fingerprint: TypeAlias = Mapping[str, Sequence[int]]
+"""Hashes of 48 bits of the daily returns that end on a day, by the day: equal under other symbols, dates and price levels."""
 Stage: TypeAlias = Literal[
     "parse",
     "types",
@@ -65,12 +67,16 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class WindowKey:
-    """Which days and names are looked at: what two looks must share to count against each other."""
+    """Which days and names are looked at: what two looks must share to count against each other.
+
+    `fingerprint` is that of all days of the data; without it what the ledger has stored of these names counts.
+    """
 
     dataset: str
     first_day: str
     last_day: str
     names: tuple[str, ...]
+    fingerprint: Fingerprint = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

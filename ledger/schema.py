@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-VERSION = 4
+VERSION = 5
 """2 added what becomes of library factors: `standings`, `sightings`, `watches`; 3 that no row is replaced from outside;
-4 what calls under way hold of a budget: `holds`, `releases`.
+4 what calls under way hold of a budget: `holds`, `releases`; 5 what data is by content: `fingerprints`.
 
 An older store is given what it lacks when it is opened.
 """
@@ -80,6 +80,12 @@ _TABLES: dict[str, str] = {
     subject {{text}} NOT NULL,{_WINDOW},
     at      {{text}} NOT NULL,
     body    {{text}} NOT NULL""",
+    "fingerprints": """
+    id     {serial},
+    names  {text} NOT NULL REFERENCES name_lists (digest),
+    series {integer} NOT NULL CHECK (series > 0),
+    at     {text} NOT NULL,
+    body   {text} NOT NULL""",
     "holds": """
     id     {serial},
     name   {text} NOT NULL UNIQUE,
@@ -109,6 +115,7 @@ KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "openings": (("id",), ("run", *_LOOKED_AT)),
     "boundaries": (("id",),),
     "watches": (("id",),),
+    "fingerprints": (("id",),),
     "holds": (("id",), ("name",)),
     "releases": (("hold",),),
     **{name: (("seq",), key) for name, key in REGISTERS.items()},

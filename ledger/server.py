@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..extras import install_hint
 from .address import SECRETS, database
 from .errors import AddressError, LedgerError, ServerError, WorkspaceError
 from .refusal import ghost
@@ -16,7 +17,6 @@ from .refusal import ghost
 if TYPE_CHECKING:
     import psycopg
 
-INSTALL = "pip install 'alphaloom[postgres]'"
 PATIENCE_SECONDS = 60.0
 """How long a campaign waits for a server that went away before it ends; it can be resumed then."""
 SILENCE_SECONDS = 60.0
@@ -129,7 +129,9 @@ def driver() -> Any:
         import psycopg
     except ImportError as error:
         raise ServerError(
-            f"a ledger in PostgreSQL needs psycopg: {error}", field="ledger", hint=f"Install it: {INSTALL}"
+            f"a ledger in PostgreSQL needs psycopg: {error}",
+            field="ledger",
+            hint=f"Install it: {install_hint('postgres')}",
         ) from None
     return psycopg
 

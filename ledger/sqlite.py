@@ -36,10 +36,13 @@ def immediate(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 class SqliteDatabase:
-    """The ledger's file; every write is one immediate transaction and is on the disk when it returns."""
+    """The ledger's file; every write is one immediate transaction and is on the disk when it returns.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    `before_making` is called before tables are made in an empty file, and may refuse it.
+    """
+
+    def __init__(self, path: Path, before_making: Callable[[], None] = lambda: None) -> None:
+        self._path, self._before_making = path, before_making
         self._lock = threading.RLock()
         with self._lock, explained(path):
             self._connection = sqlite3.connect(
@@ -64,6 +67,8 @@ class SqliteDatabase:
                 allowed=f"format {VERSION}",
                 hint="Upgrade Alphaloom, or choose another folder with --workspace.",
             )
+        if version == 0:
+            self._before_making()
         if version < VERSION:
             self.write(self._make)
 

@@ -9,18 +9,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .errors import UnknownRun
+from .continuity import Break, breaks
+from .digest import digest
+from .errors import UnknownRun, changed_file
 from .holds import Holds
-from .home import Home
+from .home import Home, begun
 from .library import Library
 from .link import Link
 from .locks import held, holder
+from .private import make_folder
 from .records import (
     Artefact,
     Attempt,
     Boundaries,
     Evaluation,
     Event,
+    Fingerprint,
     LibraryRow,
     Look,
     ModelCall,
@@ -34,6 +38,9 @@ from .refusal import explained
 from .register import Entry, Register
 from .runs import Runs, check_name
 from .trials import Looks
+
+RECORDED = ("curves.json", "results.json", "sealed.json")
+"""Files of a run whose digests are recorded; earlier versions recorded none of curves.json."""
 
 
 class Ledger:
@@ -74,7 +81,9 @@ class Ledger:
         """
         home = Home.of(workspace, address)
         with explained(workspace):
-            (workspace / "runs").mkdir(parents=True, exist_ok=True)
+            if not begun(workspace):
+                home.refuse_lost()
+            make_folder(workspace / "runs")
             return cls(home, lambda: clock().isoformat())
 
     def __enter__(self) -> Self:
@@ -103,9 +112,9 @@ class Ledger:
         """Store bytes and return their digest."""
         return self._objects.put(body)
 
-    def get(self, digest: str) -> bytes:
+    def get(self, name: str) -> bytes:
         """Return the bytes with this digest; `DamagedObject` if they are gone or changed."""
-        return self._objects.get(digest)
+        return self._objects.get(name)
 
     # Runs
 
@@ -114,7 +123,7 @@ class Ledger:
         self._runs.start(run)
         folder = self.run_folder(run.id)
         with explained(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
 
     def run(self, name: str | Path) -> Run:
         """Return the run called `latest`, by an id, by the start of one id, or by its folder; else `UnknownRun`."""
@@ -246,8 +255,8 @@ class Ledger:
         """Count a look at a selection window before it is made.
 
         The number is 1, plus the looks declared as made elsewhere, plus the factors that the library watched on shared
-        days and names, plus the trials of this workspace whose window shares at least one day and one name. The same question about the same subject on the same window is one trial,
-        whoever asks.
+        data, plus the trials of this workspace whose window shares data: the same returns, or a day and a name. The same
+        question about the same subject on the same window is one trial, whoever asks.
         """
         return self._looks.open_trial(look)
 
@@ -255,9 +264,13 @@ class Ledger:
         """Record what the look showed; a later outcome changes nothing, and the first is returned."""
         return self._looks.close_trial(trial, outcome)
 
-    def overlapping_trials(self, window: WindowKey) -> list[Trial]:
-        """Return the trials whose window shares a day and a name with this one, by number."""
-        return self._looks.overlapping_trials(window)
+    def overlapping_trials(self, window: WindowKey, known_at: str = "") -> list[Trial]:
+        """Return the trials whose window shares data with this one, by number.
+
+        Shared are the same returns under any symbols and dates, or a day and a name. `known_at` asks what was known at a
+        moment: data that was recognised later does not count.
+        """
+        return self._looks.overlapping_trials(window, known_at)
 
     def trials(self) -> list[Trial]:
         """Return every trial of the workspace, in the order in which they were opened."""
@@ -268,19 +281,29 @@ class Ledger:
         return self._looks.record_opening(opening)
 
     def openings(self, window: WindowKey) -> list[Opening]:
-        """Return the openings whose window shares a day and a name with this one, oldest first."""
+        """Return the openings whose window shares data with this one, oldest first."""
         return self._looks.openings(window)
 
     def prior(self, window: WindowKey) -> int:
-        """Return the most looks made elsewhere that any campaign declared on shared days and names."""
+        """Return the most looks made elsewhere that any campaign declared on shared data."""
         return self._looks.prior(window)
 
-    def fix_boundaries(self, boundaries: Boundaries, *, store: bool = True) -> Boundaries:
-        """Return the boundaries that hold on this data: the first ones fixed on shared days and names, or these.
+    def fix_boundaries(
+        self, boundaries: Boundaries, *, store: bool = True, fingerprint: Fingerprint | None = None
+    ) -> Boundaries:
+        """Return the boundaries that hold on this data: the first ones fixed on shared data, or these.
 
-        Without `store` nothing is fixed: it only says what would hold.
+        The `fingerprint` is kept with them. Without `store` nothing is fixed: it only says what would hold.
         """
-        return self._looks.fix_boundaries(boundaries, store=store)
+        return self._looks.fix_boundaries(boundaries, store=store, fingerprint=fingerprint)
+
+    def last_sealed_day(self, span: WindowKey) -> str:
+        """Return the last day, in a span's own dates, of all windows fixed on its returns or its names; or nothing."""
+        return self._looks.last_sealed_day(span)
+
+    def known_as(self, window: WindowKey) -> tuple[str, str] | None:
+        """Return a day of a window and the other day under which the workspace knew its returns first; None if it is the same."""
+        return self._looks.known_as(window)
 
     def boundaries(self) -> list[Boundaries]:
         """Return the boundaries of every data set on which windows were fixed, oldest first."""
@@ -317,6 +340,34 @@ class Ledger:
     def artefacts(self, run: str) -> dict[str, str]:
         """Return the digests of a run's files, by name."""
         return {each.name: each.digest for each in self._artefacts.find("run = ?", run)}
+
+    def recorded(self, run: str, name: str) -> bytes | None:
+        """Return the bytes that a file of a run had when it was recorded; None where it was not."""
+        known = self.artefacts(run).get(name)
+        return self.get(known) if known else None
+
+    def check_files(self, run: str) -> list[str]:
+        """Compare a run's files with their recorded digests; return the names of those that have none.
+
+        Raises
+        ------
+        ChangedFile
+            If a file is gone, or is not the one that was recorded.
+        """
+        folder, known = self.files(run), self.artefacts(run)
+        for name, wanted in sorted(known.items()):
+            path = folder / name
+            if not path.is_file() or digest(path.read_bytes()) != wanted:
+                raise changed_file(run, path, self._objects.where(wanted))
+        return [path.name for path in sorted(folder.glob("*.json")) if path.name in RECORDED and path.name not in known]
+
+    def breaks(self, run: Run) -> list[Break]:
+        """Return the gaps in the ledger's tables, and times that go back or lie before the run began."""
+        return list(breaks(self._database, run))
+
+    def openings_of(self, run: str) -> list[int]:
+        """Return the numbers of the openings of sealed days that a run made."""
+        return [int(number) for (number,) in self._database.rows("SELECT number FROM openings WHERE run = ?", (run,))]
 
     def record_event(self, run: str, kind: str, key: str, body: Any) -> bool:
         """Record a hypothesis, a critique, a risk decision, a warning: any JSON under a kind and a key."""

@@ -10,8 +10,8 @@ from typing import Any
 from .database import Database, Session
 from .digest import canonical_json
 from .errors import LedgerError
-from .records import Boundaries, JsonObject, Look, Opening, Trial, WindowKey
-from .windows import COLUMNS, NameLists, column
+from .records import Boundaries, Fingerprint, JsonObject, Look, Opening, Trial, WindowKey
+from .windows import COLUMNS, NameLists, column, disagree
 
 
 class Looks:
@@ -39,7 +39,7 @@ class Looks:
         return self._database.write(work)
 
     def prior(self, window: WindowKey) -> int:
-        """Return the most looks made elsewhere, declared or by the library's watch, on shared days and names."""
+        """Return the most looks made elsewhere, declared or by the library's watch, on shared data."""
 
         def work(session: Session) -> int:
             found = self._names.overlapping(session, "trials", window)
@@ -48,7 +48,7 @@ class Looks:
         return self._database.read(work)
 
     def _watched(self, session: Session, window: WindowKey) -> int:
-        """Count the factors that the library watched on shared days and names."""
+        """Count the factors that the library watched on shared data."""
         return len(self._names.subjects(session, "watches", window))
 
     def _prior(self, session: Session, trials: list[int]) -> int:
@@ -67,11 +67,11 @@ class Looks:
 
         return self._database.write(work)
 
-    def overlapping_trials(self, window: WindowKey) -> list[Trial]:
-        """Return the trials whose window shares a day and a name with this one, by number."""
+    def overlapping_trials(self, window: WindowKey, known_at: str = "") -> list[Trial]:
+        """Return the trials whose window shares data with this one, by number; as it was known at a moment if one is named."""
 
         def work(session: Session) -> list[Trial]:
-            found = set(self._names.overlapping(session, "trials", window))
+            found = set(self._names.overlapping(session, "trials", window, known_at))
             return [self._trial(session, row) for row in session.execute(_FIND).fetchall() if row[0] in found]
 
         return sorted(self._database.read(work), key=lambda trial: (trial.number, trial.id))
@@ -99,50 +99,76 @@ class Looks:
         return self._database.write(work)
 
     def openings(self, window: WindowKey) -> list[Opening]:
-        """Return the openings whose window shares a day and a name with this one, oldest first."""
+        """Return the openings whose window shares data with this one, oldest first."""
 
         def work(session: Session) -> list[Opening]:
             return [self._opening(session, each) for each in self._names.overlapping(session, "openings", window)]
 
         return self._database.read(work)
 
-    def fix_boundaries(self, wanted: Boundaries, *, store: bool = True) -> Boundaries:
-        """Return the edges that an earlier campaign fixed on shared days and names; if none did, fix these.
+    def fix_boundaries(
+        self, wanted: Boundaries, *, store: bool = True, fingerprint: Fingerprint | None = None
+    ) -> Boundaries:
+        """Return the edges that an earlier campaign fixed on the same data, on this one's days; if none did, fix these.
 
         Names that inherit edges are stored with them, so that leaving out the name that was shared frees no day.
         """
-        span = WindowKey(wanted.dataset, wanted.first_day, wanted.sealed_end, wanted.names)
+        span = WindowKey(wanted.dataset, wanted.first_day, wanted.sealed_end, wanted.names, fingerprint or {})
 
         def work(session: Session) -> Boundaries:
-            found = [self._boundaries(session, row) for row in self._names.overlapping(session, "boundaries", span)]
-            if len({_edges(each) for each in found}) > 1:
+            found = self._inherited(session, span)
+            if any(disagree(found[0], each) for each in found[1:]):
                 raise LedgerError(
-                    "These names and days meet two data sets whose windows were fixed differently.",
+                    "This data meets two data sets whose windows were fixed differently.",
                     field="panel",
                     hint="Use one of the two data sets, or another workspace.",
                 )
-            fixed = replace(found[0], dataset=wanted.dataset, names=wanted.names) if found else wanted
-            if store and fixed not in found:
-                self._store(session, fixed)
+            fixed = replace(found[0][0], dataset=wanted.dataset, names=wanted.names) if found else wanted
+            if store:
+                self._store(session, fixed, span)
             return fixed
 
         return self._database.write(work)
+
+    def _inherited(self, session: Session, span: WindowKey) -> list[tuple[Boundaries, bool]]:
+        """Return the edges that hold on a span's data, oldest first, each with whether its returns said where they lie."""
+        found = [self._names.carried(session, fixed, series, span) for fixed, series in self._all_boundaries(session)]
+        return [each for each in found if each]
 
     def boundaries(self) -> list[Boundaries]:
         """Return the edges of every data set on which windows were fixed, oldest first."""
 
         def work(session: Session) -> list[Boundaries]:
-            rows = session.execute("SELECT id FROM boundaries ORDER BY id").fetchall()
-            return [self._boundaries(session, row) for (row,) in rows]
+            return [fixed for fixed, _ in self._all_boundaries(session)]
 
         return self._database.read(work)
 
-    def _store(self, session: Session, fixed: Boundaries) -> None:
-        fields = asdict(fixed)
-        del fields["names"], fields["dataset"]
-        span = WindowKey(fixed.dataset, fixed.first_day, fixed.sealed_end, fixed.names)
-        window = self._names.columns(session, span)
-        session.execute(_ADD_BOUNDARIES, (*window, canonical_json(fields), self._now()))
+    def last_sealed_day(self, span: WindowKey) -> str:
+        """Return the last day, in a span's own dates, of all windows fixed on its returns or its names; or nothing."""
+
+        def work(session: Session) -> list[str]:
+            own, found = set(span.names), []
+            for fixed, series in self._all_boundaries(session):
+                carried = self._names.carried(session, fixed, series, span)
+                if carried or not own.isdisjoint(fixed.names):
+                    found.append(carried[0].sealed_end if carried else fixed.sealed_end)
+            return found
+
+        return max(self._database.read(work), default="")
+
+    def known_as(self, window: WindowKey) -> tuple[str, str] | None:
+        """Return a day of a window and the other day under which the workspace knew its returns first; None if it is the same."""
+        return self._database.read(lambda session: self._names.known_as(session, window))
+
+    def _store(self, session: Session, fixed: Boundaries, span: WindowKey) -> None:
+        """Store edges with the series of returns that they lie on, unless they are there."""
+        names = self._names.keep(session, fixed.names)
+        series = self._names.fingerprints.keep(session, names, span.fingerprint, self._now())
+        if (fixed, series) not in self._all_boundaries(session):
+            fields: JsonObject = asdict(fixed) | ({"series": series} if series else {})
+            body = {name: value for name, value in fields.items() if name not in ("names", "dataset")}
+            window = fixed.dataset, fixed.first_day, fixed.sealed_end, names
+            session.execute(_ADD_BOUNDARIES, (*window, canonical_json(body), self._now()))
 
     def _by_id(self, session: Session, trial: int) -> tuple[Any, ...] | None:
         """Return the row of a trial."""
@@ -163,11 +189,16 @@ class Looks:
         run, *window, reason, number = session.execute(query, (opening,)).fetchone()
         return Opening(run, self._names.window(session, tuple(window)), reason, number)
 
-    def _boundaries(self, session: Session, row: int) -> Boundaries:
-        """Read boundaries."""
-        query = "SELECT dataset, names, body FROM boundaries WHERE id = ?"
-        dataset, names, body = session.execute(query, (row,)).fetchone()
-        return Boundaries(dataset=dataset, names=self._names.read(session, names), **json.loads(body))
+    def _all_boundaries(self, session: Session) -> list[tuple[Boundaries, int]]:
+        """Read all edges, oldest first, each with its series of returns; 0 where none was known."""
+        found = []
+        for dataset, names, body in session.execute(
+            "SELECT dataset, names, body FROM boundaries ORDER BY id"
+        ).fetchall():
+            fields = json.loads(body)
+            series = fields.pop("series", 0)
+            found.append((Boundaries(dataset=dataset, names=self._names.read(session, names), **fields), series))
+        return found
 
 
 _SHOWN = f"id, number, run, subject, question, {COLUMNS}, body, prior, trials.at, outcomes.at"
@@ -178,9 +209,3 @@ _ADD_TRIAL = f"INSERT INTO trials (number, prior, run, subject, question, {COLUM
 _FIND_OPENING = f"SELECT number FROM openings WHERE run = ? AND {_WINDOW}"
 _ADD_OPENING = f"INSERT INTO openings (number, run, {COLUMNS}, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_BOUNDARIES = f"INSERT INTO boundaries ({COLUMNS}, body, at) VALUES (?, ?, ?, ?, ?, ?)"
-
-
-def _edges(boundaries: Boundaries) -> tuple[str, ...]:
-    """Return where the windows lie, whoever fixed them."""
-    fields = asdict(boundaries)
-    return tuple(str(fields[name]) for name in sorted(fields) if name not in ("dataset", "names"))

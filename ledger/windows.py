@@ -1,15 +1,22 @@
-"""Which stored windows share a day and a name with a given one."""
+"""Which stored windows share data with a given one: the same returns under any symbols and dates, or a day and a name."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from .database import Session
 from .digest import canonical_json, digest
-from .records import WindowKey
+from .fingerprints import Days, Fingerprints, Match
+from .records import Boundaries, WindowKey
 
 COLUMNS = "dataset, first_day, last_day, names"
+EDGES = ("search_end", "selection_start", "selection_end", "sealed_start", "sealed_end")
+SLACK_DAYS = 7
+"""How far the edges of one data set may lie apart that were carried over from other dates: a row that is missing on an edge."""
 
 
 class NameLists:
@@ -17,6 +24,7 @@ class NameLists:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, ...]] = {}
+        self.fingerprints = Fingerprints()
 
     def keep(self, session: Session, names: tuple[str, ...]) -> str:
         """Store a list of names, inside the caller's transaction, and return its digest."""
@@ -37,24 +45,80 @@ class NameLists:
         dataset, first_day, last_day, names = columns
         return WindowKey(dataset, first_day, last_day, self.read(session, names))
 
-    def overlapping(self, session: Session, table: str, window: WindowKey) -> list[int]:
-        """Return the ids of the rows whose window shares at least one day and one name, oldest first."""
-        query = f"SELECT id, names FROM {table} WHERE first_day <= ? AND last_day >= ? ORDER BY id"
-        rows = session.execute(query, (window.last_day, window.first_day)).fetchall()
-        wanted = frozenset(window.names)
-        shares: dict[str, bool] = {}
-        for _, names in rows:
-            if names not in shares:
-                shares[names] = not wanted.isdisjoint(self.read(session, names))
-        return [row for row, names in rows if shares[names]]
+    def overlapping(self, session: Session, table: str, window: WindowKey, until: str = "") -> list[int]:
+        """Return the ids of the rows whose window shares returns, or a day and a name, with a window; oldest first.
+
+        `until` asks what was known at a moment: fingerprints that were stored later do not count.
+        """
+        rows = session.execute(f"SELECT id, names, first_day, last_day FROM {table} ORDER BY id").fetchall()
+        shares = self._sharing(session, window, until)
+        spans = {span: shares(*span) for span in {(names, first, last) for _, names, first, last in rows}}
+        return [row for row, *span in rows if spans[tuple(span)]]
+
+    def _sharing(self, session: Session, window: WindowKey, until: str) -> Callable[[str, str, str], bool]:
+        """Return what tells whether another window, as list, first and last day, shares data with this one."""
+        wanted, own = frozenset(window.names), self.content(session, window, until)
+
+        def shares(names: str, first: str, last: str) -> bool:
+            same_days = first <= window.last_day and last >= window.first_day
+            if same_days and not wanted.isdisjoint(self.read(session, names)):
+                return True
+            match = self.fingerprints.match(own, self.fingerprints.stored(session, names, until=until))
+            return match.within((window.first_day, window.last_day), (first, last))
+
+        return shares
+
+    def content(self, session: Session, window: WindowKey, until: str = "") -> Days:
+        """Return the returns of a window's data: those that it brings along, else what is stored of its names."""
+        if window.fingerprint:
+            return self.fingerprints.given(window.fingerprint)
+        return self.fingerprints.stored(session, digest(canonical_json(window.names)), until=until)
+
+    def known_as(self, session: Session, window: WindowKey) -> tuple[str, str] | None:
+        """Return a day and the other day under which the same returns were stored first; None where the days are the same."""
+        own = self.content(session, window)
+        for names, series in self.fingerprints.all_series(session):
+            if match := self.fingerprints.match(own, self.fingerprints.stored(session, names, series)):
+                return None if match.same_days else max(match.pairs, key=lambda pair: (match.pairs[pair], pair))
+        return None
 
     def subjects(self, session: Session, table: str, window: WindowKey) -> set[str]:
-        """Return what was looked at in windows that share at least one day and one name."""
+        """Return what was looked at in windows that share data with this one."""
         return set(column(session, table, "subject", self.overlapping(session, table, window)))
 
     def columns(self, session: Session, window: WindowKey) -> tuple[str, str, str, str]:
         """Return a window as its four columns."""
         return window.dataset, window.first_day, window.last_day, self.keep(session, window.names)
+
+    def carried(
+        self, session: Session, fixed: Boundaries, series: int, span: WindowKey
+    ) -> tuple[Boundaries, bool] | None:
+        """Return stored edges on the days of a span's data, and whether its returns said where they lie; None: other data.
+
+        Edges that were fixed before there were fingerprints, and so have no series, hold by names and days alone.
+        """
+        stored = self.fingerprints.stored(session, digest(canonical_json(fixed.names)), series) if series else {}
+        match = self.fingerprints.match(self.content(session, span), stored)
+        if match:
+            return _moved(fixed, match), True
+        same_days = fixed.first_day <= span.last_day and fixed.sealed_end >= span.first_day
+        return (fixed, False) if same_days and not set(span.names).isdisjoint(fixed.names) else None
+
+
+def _moved(fixed: Boundaries, match: Match) -> Boundaries:
+    """Return edges on the days on which the same returns stand elsewhere."""
+    days: dict[str, Any] = {
+        name: match.own_day(getattr(fixed, name), first=not name.endswith("_end")) for name in ("first_day", *EDGES)
+    }
+    return replace(fixed, **days)
+
+
+def disagree(one: tuple[Boundaries, bool], other: tuple[Boundaries, bool]) -> bool:
+    """Tell whether two say something else of where windows lie; a week is allowed between what was carried over."""
+    by_returns = one[1] or other[1]
+    slack, names = (SLACK_DAYS, EDGES) if by_returns else (0, ("first_day", *EDGES))
+    days = [[date.fromisoformat(getattr(each, name)) for name in names] for each in (one[0], other[0])]
+    return any(abs((mine - theirs).days) > slack for mine, theirs in zip(*days, strict=True))
 
 
 def column(session: Session, table: str, name: str, rows: list[int]) -> list[Any]:

@@ -11,8 +11,14 @@ from typing import Any, TypeAlias
 import yaml
 
 from .errors import Mistake, SettingsError
+from .given_file import read_given_text
 
 Place: TypeAlias = tuple[str | int, ...]
+
+MOST_EXPANDED = 2_000_000
+"""Characters that a text with aliases may stand for."""
+NODE_CHARACTERS = 20
+"""What a value counts for besides its characters: reading it takes as long as reading so many."""
 
 _FLOAT = re.compile(
     r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$|[-+]?[0-9]+[eE][-+]?[0-9]+$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
@@ -28,6 +34,18 @@ _Loader.yaml_implicit_resolvers = {
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
+
+
+class QuotingDumper(yaml.SafeDumper):
+    """Quotes every text that begins with no letter: our reader takes 12e4 for a number, as YAML 1.2 does."""
+
+
+QuotingDumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style=None if text[:1].isalpha() else '"'
+    ),
+)
 
 
 @dataclass
@@ -54,7 +72,7 @@ def read_text(path: Path) -> Text:
         If there is no such file, it is no UTF-8, or it is no YAML: then with line and column.
     """
     try:
-        body = path.read_text(encoding="utf-8")
+        body = read_given_text(path)
     except FileNotFoundError:
         raise SettingsError(
             f"no settings file {path}", field=str(path), hint="`alphaloom init` writes a commented one."
@@ -73,6 +91,7 @@ def parse_text(body: str, source: str) -> Text:
     try:
         node = loader.get_single_node()
         if node is not None:
+            _refuse_swelling(node, source)
             _survey(node, (), text, set())
             text.value = {} if text.mistakes else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
@@ -90,6 +109,29 @@ def _broken(error: yaml.MarkedYAMLError, source: str) -> SettingsError:
     where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
     why = ", ".join(part for part in (error.context, error.problem) if part)
     return SettingsError(f"{source}{where}: this is not YAML: {why}", field=source)
+
+
+def _refuse_swelling(node: yaml.Node, source: str) -> None:
+    """Refuse a text whose aliases stand for more than is read: ten lines of aliases of aliases can mean a billion values."""
+    if _expanded(node, {}) > max(MOST_EXPANDED, _expanded(node, {}, once=True)):
+        raise SettingsError(
+            f"{source}: with its aliases (*name) written out it holds more than the {MOST_EXPANDED:,} characters that are read",
+            field=source, hint="Write the values out, or refer to fewer of them.",
+        )  # fmt: skip
+
+
+def _expanded(node: yaml.Node, sizes: dict[int, int], *, once: bool = False) -> int:
+    """Return the size of a node with every alias written out, or with each written once; `sizes` are those known by then."""
+    if id(node) in sizes:
+        return 0 if once else sizes[id(node)]
+    sizes[id(node)] = 0  # an alias that contains itself is reported elsewhere
+    total = NODE_CHARACTERS + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+    if isinstance(node, yaml.CollectionNode):
+        pairs = isinstance(node, yaml.MappingNode)
+        parts = [each for pair in node.value for each in pair] if pairs else node.value
+        total += sum(_expanded(each, sizes, once=once) for each in parts)
+    sizes[id(node)] = total
+    return total
 
 
 def _survey(node: yaml.Node, place: Place, text: Text, above: set[int]) -> None:

@@ -11,6 +11,7 @@ AlphaloomError
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from ..ledger import AlphaloomError
@@ -60,6 +61,18 @@ class PanelError(MarketError):
     def record(self) -> dict[str, object]:
         """Return the error with one entry for each finding."""
         return super().record() | {"findings": [vars(finding) for finding in self.findings]}
+
+
+def unusable(path: Path, what: str, hint: str = "") -> PanelError:
+    """Return the error for a file that cannot be read as a whole."""
+    return PanelError(f"{path}: {what}.", findings=(Finding(0, "", what),), field=str(path), hint=hint)
+
+
+def refuse_missing(path: Path) -> None:
+    """Refuse a file of prices or sectors that is not there; the command line asks before anything heavy is imported."""
+    if not path.exists():
+        hint = "Check the path: on the command line it starts from where you are, in a campaign file from that file's folder."
+        raise unusable(path, "there is no such file", hint)
 
 
 class NewsError(MarketError):

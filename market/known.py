@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from .actions import Actions, Frame
 from .adjusted import adjusted_fields, bears
+from .adjusted import rounded as rounded_to
 from .derive import DERIVATIONS, derived
 from .errors import MarketError
 from .panel import PRICE_FIELDS, UNKNOWN_GROUP, Panel, simple_returns
 from .traps import examine
 from .traps.levels import maybe_adjusted
 
-__all__ = ["NOT_POINT_IN_TIME", "known_on", "without"]
+__all__ = ["NOT_POINT_IN_TIME", "known_on", "members", "without"]
 
 Fields = dict[str, NDArray[np.float64]]
 DIGITS = 10
@@ -66,7 +67,8 @@ def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: s
             f"nothing was known yet on {day}", field="as_of", got=str(day), allowed=f"{panel.dates[0]} or later",
             hint="Name a later day.",
         )  # fmt: skip
-    part = _present(panel.rows(0, stop))
+    part = panel.rows(0, stop)
+    part = _only(part, _present(part))
     rules = _rules(part)
     part = replace(part, notes=part.stamps)
     if (
@@ -113,12 +115,22 @@ def _check_volumes(actions: Actions | None, volumes: str) -> None:
         )  # fmt: skip
 
 
-def _present(panel: Panel) -> Panel:
-    """Return the panel without names that have no row yet, and without labels of groups that none of the others bears."""
+def members(panel: Panel) -> Panel:
+    """Return the panel without names that are members of its universe on none of its days: they are not known yet."""
+    return _only(panel, np.asarray(panel.universe.any(axis=0)))
+
+
+def _present(panel: Panel) -> NDArray[np.bool_]:
+    """Tell which names ``[N]`` have a row."""
     there = np.zeros(panel.names, np.bool_)
     for name, values in panel.fields.items():
         if name != "returns":
             there |= np.isfinite(values).any(axis=0)
+    return there
+
+
+def _only(panel: Panel, there: NDArray[np.bool_]) -> Panel:
+    """Return the panel with some of its names, and without labels of groups that none of them bears."""
     groups, labels = {}, {}
     for name, codes in panel.groups.items():
         kept = codes[there]
@@ -218,6 +230,4 @@ def last_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return values rounded to `DIGITS` significant digits, NaN kept."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        unit = 10.0 ** (np.floor(np.log10(np.abs(values))) - (DIGITS - 1))
-    return np.asarray(np.where(unit > 0, np.round(values / unit) * unit, values), np.float64)
+    return rounded_to(values, DIGITS)

@@ -109,6 +109,7 @@ def nulled(panel: Panel, seed: int, how: Nulling | None = None) -> Panel:
         group_labels=panel.group_labels,
         notes=(*panel.stamps, note),
         back_adjusted=panel.back_adjusted,
+        volumes=panel.volumes,
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import PanelError
+from .fingerprint import fingerprint
 
 PRICE_FIELDS = ("open", "high", "low", "close")
 REQUIRED_FIELDS = (*PRICE_FIELDS, "volume")
@@ -48,6 +49,9 @@ class Panel:
     back_adjusted : bool
         The level of the prices (open, high, low, close) knows later splits and dividends, or may know them; returns and
         ratios of prices do not. Not part of the digest.
+    volumes : str
+        What the owner of the data says of their volumes: "quoted" (as traded that day), "adjusted" (in shares of the last
+        day), or nothing; "unknown" where it should have been said (`adjusted.forwards`). Not part of the digest.
     """
 
     dates: NDArray[np.datetime64]
@@ -58,6 +62,7 @@ class Panel:
     group_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     back_adjusted: bool = False
+    volumes: str = ""
 
     def __post_init__(self) -> None:
         """Freeze every array and check that all of them speak of the same days and names."""
@@ -145,6 +150,11 @@ class Panel:
             _absorb(state, f"labels {name}", "\0".join(self.group_labels[name]).encode())
         return state.hexdigest()
 
+    @cached_property
+    def fingerprint(self) -> Mapping[str, tuple[int, ...]]:
+        """Return what identifies the returns whatever the symbols, dates and price levels are; see `fingerprint`."""
+        return MappingProxyType(fingerprint(self.fields["returns"], self.dates))
+
     def rows(self, start: int, stop: int) -> Panel:
         """Return the days from `start` up to, not including, `stop`: a view that shares the memory.
 
@@ -162,12 +172,13 @@ class Panel:
             group_labels=self.group_labels,
             notes=self.notes,
             back_adjusted=self.back_adjusted,
+            volumes=self.volumes,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts: a read-only mapping cannot be pickled."""
         parts = (self.dates, self.symbols, dict(self.fields), self.universe, dict(self.groups), dict(self.group_labels))
-        return Panel, (*parts, self.notes, self.back_adjusted)
+        return Panel, (*parts, self.notes, self.back_adjusted, self.volumes)
 
     def __eq__(self, other: object) -> bool:
         """Compare by content."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,8 @@ def quote(
     fields["close_raw"] = fields["close"] * share_ratio(fields["close"])
     for values in fields.values():
         values[~listings.present] = np.nan
-    return Panel.build(listings.dates, listings.symbols, fields, listings.present, listings.labels(), notes)
+    built = Panel.build(listings.dates, listings.symbols, fields, listings.present, listings.labels(), notes)
+    return replace(built, volumes="quoted")
 
 
 def log_prices(noise: Noise, drift: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -13,24 +13,27 @@ from .findings import Audit
 from .table import Table, missing_columns, read_table
 
 INDUSTRY_COLUMNS = ("industry", "sub_industry")
+NO_ROW = "unknown"
+"""Group of the symbols that the file has no row for."""
 
 
 def read_sectors(path: Path, prices: Prices, audit: Audit) -> tuple[dict[str, list[str]], tuple[str, ...]]:
     """Return the labels of every grouping, in the order of the prices' symbols, and notes.
 
-    An empty cell is an unknown group; a symbol without a row is a finding.
+    An empty cell is no group. Symbols without a row form a group of their own; if that is all of them, it is the wrong file.
     """
     table = read_table(path)
     own = Audit(table.row_numbers)
     own.add(*table.clashes, *missing_columns(table, ("symbol", "sector")))
     own.add_broken(table.broken)
     labels: dict[str, list[str]] = {}
+    notes: list[str] = []
     if table.rows and "symbol" in table.columns:
         rows = symbol_rows(table, own)
-        check_symbols(path, prices, rows, audit)
+        notes += _without_row(path, prices, rows, own)
         labels = {name: column_labels(table, column, prices, rows) for name, column in groupings(table).items()}
     audit.add(*(Finding(f.row, f"{path.name} {f.column}".strip(), f.message) for f in own.findings))
-    notes = [
+    notes += [
         f"{name}: {blank} of {len(words)} names have none"
         for name, words in labels.items()
         if (blank := sum(not word for word in words))
@@ -57,17 +60,19 @@ def symbol_rows(table: Table, audit: Audit) -> dict[str, int]:
     return rows
 
 
-def check_symbols(path: Path, prices: Prices, rows: dict[str, int], audit: Audit) -> None:
-    """Note every symbol of the prices that has no row, at its first row in the prices."""
-    absent = np.array([symbol not in rows for symbol in prices.symbols] + [False])
-    if not absent.any():
-        return
-    _, first = np.unique(prices.codes, return_index=True)
-    bad = np.sort(first[absent[prices.codes[first]]])
-    audit.add_rows("symbol", bad, lambda row: f"{prices.symbols[prices.codes[row]]!r} is not in {path.name}")
+def _without_row(path: Path, prices: Prices, rows: dict[str, int], audit: Audit) -> list[str]:
+    """Return a note on the symbols of the prices that have no row; none of them having one is a finding."""
+    absent = [symbol for symbol in prices.symbols if symbol not in rows]
+    if rows and absent and len(absent) == len(prices.symbols):
+        said = f"none of the prices' {len(absent)} symbols has a row here, such as {absent[0]!r}; it begins with {next(iter(rows))!r}"
+        audit.add(Finding(0, "symbol", said))
+    if not absent:
+        return []
+    share = f"{len(absent)} of {len(prices.symbols)} symbols ({100 * len(absent) / len(prices.symbols):.1f} %)"
+    return [f"{path.name}: no row for {share}: they form a group of their own, '{NO_ROW}'"]
 
 
 def column_labels(table: Table, column: str, prices: Prices, rows: dict[str, int]) -> list[str]:
-    """Return the label of every symbol of the prices, empty where it is unknown."""
+    """Return the label of every symbol of the prices, empty where its cell is, "unknown" where it has no row."""
     words = [str(word).strip() if word is not None else "" for word in table.columns[column].to_pylist()]
-    return [words[rows[symbol]] if symbol in rows else "" for symbol in prices.symbols]
+    return [words[rows[symbol]] if symbol in rows else NO_ROW for symbol in prices.symbols]

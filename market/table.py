@@ -13,7 +13,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 from numpy.typing import NDArray
 
-from .errors import Finding, PanelError
+from ..ledger.given_file import check_given
+from .errors import Finding, refuse_missing, unusable
 
 ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 """Columns in which pandas stores an unnamed index: where a row stood, which is no fact of the market."""
@@ -53,15 +54,11 @@ def read_table(path: Path) -> Table:
     if suffix not in SUFFIXES:
         found = f", not {suffix!r}" if suffix else "; this name has no extension"
         raise unusable(path, f"a panel is a Parquet or a CSV file{found}")
-    if not path.exists():
-        raise unusable(
-            path,
-            "there is no such file",
-            hint="Check the path: on the command line it starts from where you are, in a campaign file from that file's folder.",
-        )
-    if not path.is_file():
+    refuse_missing(path)
+    if path.is_dir():
         raise unusable(path, "this is not a file")
     try:
+        check_given(path)
         return _read_csv(path) if suffix == ".csv" else _read_parquet(path)
     except (pa.ArrowInvalid, pa.ArrowKeyError) as problem:
         if "Empty CSV" in str(problem):
@@ -86,11 +83,6 @@ def missing_columns(table: Table, required: tuple[str, ...]) -> list[Finding]:
     if findings and len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
         findings.append(Finding(0, "", "the whole header is one column: separate the columns with commas"))
     return findings
-
-
-def unusable(path: Path, what: str, hint: str = "") -> PanelError:
-    """Return the error for a file that cannot be read as a whole."""
-    return PanelError(f"{path}: {what}.", findings=(Finding(0, "", what),), field=str(path), hint=hint)
 
 
 def _read_parquet(path: Path) -> Table:

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import difflib
+import heapq
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from mcp.types import ToolAnnotations
 from pydantic import AfterValidator, Field
 
 from ..factors.python import LONGEST_CODE
 from ..factors.words import visible
+from .errors import BadArguments
 
-__all__ = ["READ_ONLY", "SPENDS", "WRITES", "Cursor", "Day", "Dialect", "FactorId", "Key", "Text", "Words"]
+__all__ = [
+    "READ_ONLY",
+    "SPENDS",
+    "WRITES",
+    "Cursor",
+    "Day",
+    "Dialect",
+    "FactorId",
+    "Key",
+    "Text",
+    "Words",
+    "misnamed",
+    "missing",
+]  # fmt: skip
+LONGEST = 100
+MOST_NAMED = 5
 
 READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
@@ -38,3 +57,68 @@ Words = Annotated[str, AfterValidator(visible)]
 """Words that people and models read later: what nobody can see in them is a blank."""
 Day = Annotated[date | None, Field(description="YYYY-MM-DD; the search window's by default")]
 Cursor = Annotated[str, Field(max_length=200, description="next_cursor of the page before; empty for the first page")]
+
+ALIASES: Mapping[str, Sequence[str]] = {
+    "text": ("formula", "expression", "expr", "factor", "code", "alpha"),
+    "texts": ("formulas", "expressions", "factors", "text", "drafts"),
+    "id": ("factor", "factor_id", "news_id"),
+    "ids": ("factors", "factor_ids", "id"),
+    "top": ("limit", "n", "k", "count", "top_k", "top_n"),
+    "limit": ("top", "n", "k", "count", "max_results", "page_size"),
+    "count": ("top", "limit", "n", "k"),
+    "query": ("search", "q", "words", "keywords", "text"),
+    "first_day": ("start", "start_date", "from", "from_date", "since"),
+    "last_day": ("end", "end_date", "to", "to_date", "until"),
+    "since": ("start", "start_date", "from", "first_day"),
+    "symbols": ("tickers", "assets", "names", "symbol"),
+    "field": ("column", "name"),
+    "key": ("idempotency_key", "request_id"),
+    "job": ("id", "job_id"),
+    "wait_s": ("wait", "timeout", "seconds"),
+    "dialect": ("language", "syntax"),
+    "source": ("from", "dialect", "source_dialect"),
+    "target": ("to", "target_dialect"),
+    "hypothesis": ("claim", "idea"),
+}
+"""What clients call our arguments, by the names that other tools have for them."""
+
+
+def misnamed(tool: str, strange: Collection[str], given: Collection[str], schema: Mapping[str, Any]) -> BadArguments:
+    """Refuse arguments that a tool does not take: name the first, the argument that was probably meant, and all it takes."""
+    takes, absent = sorted(schema.get("properties", {})), _absent(given, schema)
+    names = [_shown(each) for each in heapq.nsmallest(MOST_NAMED, strange)]
+    meant = _meant(names[0], [each for each in takes if each not in given], absent)
+    hint = [
+        f"Did you mean {meant}?" if meant else f"It takes {', '.join(takes)}." if takes else "It takes no argument."
+    ]
+    rest = [each for each in absent if each != meant]
+    hint += [f"Also missing: {', '.join(rest)}."] if rest else []
+    return BadArguments(
+        f"{tool} takes no argument {', '.join(map(repr, names))}.", field=names[0], got=names[0],
+        allowed=takes or "no argument", hint=" ".join(hint),
+    )  # fmt: skip
+
+
+def _shown(name: str) -> str:
+    """Return the beginning of a name, without halves of characters, which cannot be sent."""
+    return name[:LONGEST].encode(errors="replace").decode()
+
+
+def missing(given: Collection[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `got`, `allowed` and `hint` of a refusal for arguments that are missing: which are given, taken and needed."""
+    properties = schema.get("properties", {})
+    told = [f"{name}: {properties[name].get('description', 'see the schema')}" for name in _absent(given, schema)]
+    names = [_shown(name) for name in sorted(given)[:MOST_NAMED]]
+    return {"got": names, "allowed": sorted(properties), "hint": f"Give {'; '.join(told)}."}
+
+
+def _absent(given: Collection[str], schema: Mapping[str, Any]) -> list[str]:
+    return [name for name in schema.get("required", ()) if name not in given]
+
+
+def _meant(name: str, free: Sequence[str], absent: Sequence[str]) -> str:
+    """Return the argument that a strange name stands for: an alias, a similar spelling, or the only one that is missing."""
+    lower = name.lower()
+    known = [each for each in (*absent, *free) if lower in ALIASES.get(each, ())]
+    near = difflib.get_close_matches(lower, free, n=1)
+    return next(iter([*known, *near, *(absent if len(absent) == 1 else ())]), "")

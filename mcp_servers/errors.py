@@ -9,11 +9,13 @@ AlphaloomError
 ├── NothingShown    all that there is bears labels that the caller's token does not
 ├── TooMuch         the answer would be larger than a client can take
 ├── ServersEnd      long work was ended, or not begun, as the servers end
+├── StillOpening    the market takes longer to open than a client waits
 ├── TooManyJobs     so many of this caller's jobs are under way already
 ├── UnknownResource nothing of this server has that address
 ├── UnknownText     no text of that id can be had by this caller
 ├── UnknownTool     no tool or prompt of this server has that name
 ├── TokenRefused    a bearer token is not accepted; why is told to nobody who shows one
+├── Busy            more callers came at once than can be asked about
 ├── SecretMissing   the secret with which an OAuth server is asked is not set
 ├── ScopeMissing    the caller's token does not allow what was asked
 ├── UnknownToken    no token of the file has that id
@@ -77,6 +79,13 @@ class ServersEnd(AlphaloomError):
     code: ClassVar[str] = "ended"
 
 
+class StillOpening(AlphaloomError):
+    """The market is still being opened; a client that waited longer would give up."""
+
+    code: ClassVar[str] = "opening"
+    exit_code: ClassVar[int] = 1
+
+
 class TooManyJobs(AlphaloomError):
     """So many of this caller's jobs are under way already."""
 
@@ -116,6 +125,13 @@ class TokenRefused(AlphaloomError):
             "This token is not accepted.", field="authorization", hint="Ask whoever runs this server for one."
         )
         self.reason = reason
+
+
+class Busy(AlphaloomError):
+    """More callers came at once than can be asked about; nothing is said of any token."""
+
+    code: ClassVar[str] = "busy"
+    exit_code: ClassVar[int] = 1
 
 
 class SecretMissing(AlphaloomError):

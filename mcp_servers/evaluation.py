@@ -10,11 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ..evidence import Claim, Evaluator, Proposal, drafting, recall_facts, stress_on_search
 from ..evidence.evaluator import MOST_MEMBERS
 from ..factors import Expression
+from ..factors.python import is_python
 from ..factors.words import visible
 from ..ledger import canonical_json
 from .access import Scope
 from .answers import awaited, tool
 from .arguments import READ_ONLY, SPENDS, WRITES, FactorId, Key, Text, Words
+from .entry import Entry
 from .errors import BadArguments, UnknownFactor
 from .served import Served
 from .server import ToolServer
@@ -82,7 +84,11 @@ def _add_scores(server: ToolServer, served: Served) -> None:
         key: Key,
         description: Annotated[str, Field(max_length=1_000, description="what you say of the formula")] = "",
     ) -> dict[str, Any]:
-        """Check, score and record a formula or Python factor on the search window; a refusal says which step and why."""
+        """Check, score and record a formula or Python factor on the search window; a refusal says which step and why.
+
+        Python needs the scope data:read too, and costs an evaluation once it has run, though it be refused.
+        """
+        _refuse_unread(served.entry, text)
         return served.evaluator.propose(
             Proposal(text, Claim.from_record(hypothesis.model_dump()), key, visible(description))
         )
@@ -109,6 +115,18 @@ def _add_scores(server: ToolServer, served: Served) -> None:
     def get_budget() -> dict[str, Any]:
         """Return how many evaluations and trials are left in this campaign."""
         return _left(served.evaluator)
+
+
+def _refuse_unread(entry: Entry, text: str) -> None:
+    """Refuse code of a caller who may not read the panel: what it reads can leave it in the text of an error.
+
+    Raises
+    ------
+    ScopeMissing
+        The caller's token lacks data:read.
+    """
+    if is_python(text) and (missing := entry.refusal("Python code, which reads the panel", Scope.DATA_READ)):
+        raise missing
 
 
 def _left(evaluator: Evaluator) -> dict[str, int]:

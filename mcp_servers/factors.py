@@ -15,7 +15,7 @@ from mcp.types import (
 )
 from pydantic import Field
 
-from ..evidence import Evaluator, nearest, recall_facts, tidy
+from ..evidence import nearest, recall_facts, tidy
 from ..factors import OPERATORS, parse
 from ..factors.facts import checked, explained, translated
 from ..factors.handbook import described, listed, operator_named
@@ -27,7 +27,7 @@ from .arguments import READ_ONLY, WRITES, Cursor, Dialect, FactorId, Text
 from .holdings import Holdings
 from .paging import page
 from .prompts import add_prompts
-from .served import Served
+from .served import Columns, Served
 from .server import ToolServer
 
 MOST_COMPLETIONS = 100
@@ -63,26 +63,23 @@ def factors_server(served: Served) -> ToolServer:
 
 
 def _add_language(server: ToolServer, served: Served) -> None:
-    def fields() -> tuple[str, ...]:
-        return tuple(served.evaluator.panel.fields)
-
     @server.tool(annotations=READ_ONLY)
     @tool
     def check_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
         """Parse a formula: its id, canonical form, unit and warm-up, or everything that is wrong with it and where."""
-        return _permitted(served.evaluator, checked(text, fields=fields(), dialect=dialect))
+        return _permitted(served.columns, checked(text, fields=served.columns.readable, dialect=dialect))
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def explain_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
         """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
-        return explained(parse(text, fields=fields(), dialect=dialect))
+        return explained(parse(text, fields=served.columns.readable, dialect=dialect))
 
     @server.tool(annotations=READ_ONLY)
     @tool
     def translate_factor(text: Text, source: Dialect, target: Dialect = "alphaloom") -> dict[str, Any]:
         """Carry a formula from one language to another, with notes on what differs, or say why it cannot be."""
-        return translated(text, source, target, fields=fields())
+        return translated(text, source, target, fields=served.columns.readable)
 
 
 def _add_known(server: ToolServer, served: Served, holdings: Holdings) -> None:
@@ -129,7 +126,7 @@ def _add_own(server: ToolServer, served: Served, holdings: Holdings) -> None:
     ) -> dict[str, Any]:
         """Keep a formula as a draft of yours, to come back to. It costs no evaluation and no trial, and proves nothing."""
         evaluator = served.evaluator
-        found = _permitted(evaluator, checked(text, fields=tuple(evaluator.panel.fields)))
+        found = _permitted(served.columns, checked(text, fields=served.columns.readable))
         if not found["ok"]:
             return {**found, "registered": False}
         expression = evaluator.read(text)
@@ -191,11 +188,11 @@ def _add_completions(server: ToolServer, holdings: Holdings) -> None:
     server.complete_with(complete)
 
 
-def _permitted(evaluator: Evaluator, found: dict[str, Any]) -> dict[str, Any]:
+def _permitted(columns: Columns, found: dict[str, Any]) -> dict[str, Any]:
     """Refuse also what reads a field that this campaign does not use."""
     if not found["ok"]:
         return found
-    read = evaluator.read(found["text"], found["dialect"]).fields
-    strange = evaluator.mandate.strange(read, evaluator.panel.groups)
+    read = parse(found["text"], fields=columns.readable, dialect=found["dialect"]).fields
+    strange = columns.mandate.strange(read, columns.groups)
     errors = [{"at": None, "message": said, "hint": "", "stage": "mandate"} for said in strange]
     return found | ({"ok": False, "errors": errors} if errors else {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Any
@@ -130,11 +130,15 @@ class Jobs:
                 told = self.get(name)
         return told
 
-    def close(self) -> None:
-        """Take no more work; what waits is cancelled, and what runs ends at its next step."""
+    def close(self, wait_s: float | None = None) -> bool:
+        """Take no more work; what waits is cancelled, and what runs ends at its next step.
+
+        Return whether all of it ended, within so many seconds if they are said.
+        """
         self._closing.set()
         if self._threads is not None:
-            self._threads.shutdown(wait=True, cancel_futures=True)
+            self._threads.shutdown(wait=wait_s is None, cancel_futures=True)
+        return not wait([job.future for job in self._jobs.values()], wait_s).not_done
 
     def _forget(self) -> None:
         """Drop the oldest ended jobs beyond those that are kept."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,9 +15,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..evidence import Bench, Evaluator
+from ..evidence.beginning import refuse_other_stream
 from ..evidence.budget import Budget
 from ..evidence.entries import WATCHLIST, entries
 from ..evidence.mandate import Mandate
+from ..evidence.patience import Pace
 from ..evidence.settings import EvidenceSettings
 from ..ledger import Ledger, Run, digest
 from ..market import Panel
@@ -28,16 +31,18 @@ from ..sandbox import Runner
 from .access import Caller
 from .drafts import CALLER
 from .entry import Entry, Record
-from .errors import NothingShown, ServersEnd
+from .errors import NothingShown, ServersEnd, StillOpening
 from .handles import Handles
 from .jobs import Jobs
-from .served import PANELS, Served
+from .served import PANELS, Columns, Served
 from .under_way import UnderWay
 
 __all__ = ["Ground", "Rooms"]
 
-GRACE_S = 10
-"""How long calls under way may take when the servers end."""
+GRACE_S = 1
+"""How long calls under way, and then jobs, may take when the servers end: clients and supervisors kill who takes longer."""
+PATIENCE_S = 40.0
+"""How long a call waits for the market: many clients give up on a call after 60 s, and hear nothing."""
 LOG = logging.getLogger(__name__)
 
 
@@ -71,6 +76,10 @@ class Ground:
     labels : mapping
         The labels of fields: "confidential", "jurisdiction:CH"; "*" stands for every field. Who does not bear all labels of a
         field is served a panel without it.
+    pace : Pace
+        When looks that run code on selection days end, as a caller may see.
+    columns : tuple or None
+        Fields and groupings of the panel, where they are known before it is open.
     """
 
     opening: Callable[[], tuple[Panel, str]]
@@ -87,6 +96,8 @@ class Ground:
     rules: Mapping[str, Any] = field(default_factory=dict)
     news: Shelf | None = None
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
+    columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     @cached_property
     def _opened(self) -> tuple[Panel, str]:
@@ -152,12 +163,16 @@ class Rooms:
         Calls under way are waited for, then jobs are ended, and then the runs on which they worked.
         """
         if not self._under_way.end(GRACE_S):
-            LOG.warning("calls were still under way after %d seconds; what came of them is not on record", GRACE_S)
+            LOG.warning("calls were still under way after %d second; what came of them is not on record", GRACE_S)
         with self._registering:
             self._closed = True
             jobs = list(self._jobs.values())
+        until = time.monotonic() + GRACE_S
         for each in jobs:
-            each.close()
+            each.close(0.0)
+        ended = [each.close(max(0.0, until - time.monotonic())) for each in jobs]
+        if not all(ended):
+            LOG.warning("jobs were still at work %d second later", GRACE_S)
         self._runs.close()
 
     def last_day(self, caller: Caller) -> date | None:
@@ -184,7 +199,10 @@ class Rooms:
             self._open_still()
             jobs = self._jobs.setdefault(standing, Jobs())
         entry = Entry(caller, ground.record, day, self._under_way)
-        return Served(lambda: self._opened(standing, caller), entry, self._handles, jobs, ground.news)
+        early = None
+        if ground.columns and not ground.labels:
+            early = Columns(*ground.columns, _mandate(ground.mandate, caller))
+        return Served(lambda: self._opened(standing, caller), entry, self._handles, jobs, ground.news, early)
 
     def _open_still(self) -> None:
         if self._closed:
@@ -199,11 +217,21 @@ class Rooms:
             Nothing was known yet on its last day.
         EvidenceError
             What was known is too little to fix windows on, or it may read fields that are not there.
+        StillOpening
+            Another call opens it, and takes longer than clients wait for an answer.
         """
-        if standing not in self._evaluators:
-            with self._turn:
-                if standing not in self._evaluators:
-                    self._evaluators[standing] = self._begun(standing, caller)
+        if standing in self._evaluators:
+            return self._evaluators[standing]
+        if not self._turn.acquire(timeout=PATIENCE_S):
+            raise StillOpening(
+                f"The market is still being opened; this call has waited {PATIENCE_S:g} s.", field="market",
+                hint="Ask again in half a minute. Formulas can be checked meanwhile.",
+            )  # fmt: skip
+        try:
+            if standing not in self._evaluators:
+                self._evaluators[standing] = self._begun(standing, caller)
+        finally:
+            self._turn.release()
         return self._evaluators[standing]
 
     def _begun(self, standing: Standing, caller: Caller) -> Evaluator:
@@ -217,9 +245,10 @@ class Rooms:
         """Return an evaluator with a run of its own on the ledger."""
         ground, (_, _, withheld, day) = self.ground, standing
         panel, now = bench.scorer.panel, ground.clock()
+        refuse_other_stream(ground.ledger, bench.windows, bench.scorer.settings)
         slug = "-".join(re.findall(r"[A-Za-z0-9]+", caller.id))[:40].lower() or "caller"
         name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), *_spelled(standing)])[:4]}"
-        evaluator = bench.evaluator(name, ground.budget, mandate=_mandate(ground.mandate, caller))
+        evaluator = bench.evaluator(name, ground.budget, mandate=_mandate(ground.mandate, caller), pace=ground.pace)
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
         config |= {CALLER: caller.id}
         rules = dict(ground.rules)
@@ -274,6 +303,6 @@ def _mandate(mandate: Mandate, caller: Caller) -> Mandate:
     if not fields:  # a mandate without fields would allow them all
         raise NothingShown(
             "No field that this token may read is used here.", field="fields", got=sorted(caller.fields),
-            allowed=sorted(mandate.fields), hint="Ask for a token with other fields.",
+            hint="Ask for a token with other fields.",
         )  # fmt: skip
-    return Mandate(tuple(sorted(fields)), mandate.avoid, mandate.seeds)
+    return Mandate(tuple(sorted(fields)), mandate.avoid, mandate.seeds, told=False)

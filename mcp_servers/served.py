@@ -7,16 +7,31 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..evidence import Evaluator
+from ..evidence.mandate import Mandate
 from ..market.news import Shelf
 from .access import Caller
 from .entry import EVERYTHING, Entry, Record
 from .handles import Handles
 from .jobs import Jobs
 
-__all__ = ["PANELS", "Served"]
+__all__ = ["PANELS", "Columns", "Served"]
 
 PANELS = "panels"
 """The folder of a workspace where panels lie that were handed over."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The fields and groupings that a panel has, and the caller's limits on them."""
+
+    fields: tuple[str, ...]
+    groups: tuple[str, ...]
+    mandate: Mandate
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """Return the fields that a formula of the caller may name."""
+        return self.mandate.names(self.fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +50,8 @@ class Served:
         Its long work.
     news : Shelf or None
         Texts, answered as of the end of its search window (`texts`); None: there are none.
+    early : Columns or None
+        What formulas may read, where that is known before the run is open; None: it is read from the panel.
     """
 
     opening: Callable[[], Evaluator]
@@ -42,6 +59,15 @@ class Served:
     handles: Handles
     jobs: Jobs
     news: Shelf | None = None
+    early: Columns | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """What formulas may read; a formula is checked against it without waiting for prices, where it is known."""
+        if self.early is not None:
+            return self.early
+        panel = self.evaluator.panel
+        return Columns(tuple(panel.fields), tuple(panel.groups), self.evaluator.mandate)
 
     @property
     def evaluator(self) -> Evaluator:

@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from mcp import MCPError
@@ -35,6 +36,7 @@ from pydantic import AnyUrl, ValidationError
 
 from ..ledger import AlphaloomError, LedgerError
 from .answers import answer, refusal_of
+from .arguments import misnamed, missing
 from .entry import Entry
 from .errors import BadArguments, ScopeMissing, ServersEnd, ToolFailed, UnknownResource, UnknownTool
 
@@ -217,17 +219,16 @@ class ToolServer(MCPServer):
         missing = self.entry.refusal(name, self._scopes.get(name))
         if missing is not None:
             return _refused(missing)
+        strange = {*arguments} - {*schemas[name].get("properties", {})}
+        if strange:  # before anything walks through the values: there may be any number of them
+            return _refused(misnamed(name, strange, arguments, schemas[name]))
         if (broken := _broken(arguments)) is not None:
             return _refused(broken)
-        takes = sorted(schemas[name].get("properties", {}))
-        strange = sorted({*arguments} - {*takes})
-        if strange:
-            return _refused(_unknown_argument(name, strange[0], takes))
         try:
             return await super().call_tool(name, arguments, context)
         except SdkToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                return _refused(_wrong(name, error.__cause__.errors(include_url=False)))
+                return _refused(_wrong(name, error.__cause__.errors(include_url=False), schemas[name]))
             LOG.exception("%s of %s failed", name, self.name)
             return _refused(
                 ToolFailed(f"{name} failed, by no fault of yours.", field=name, hint="Ask who runs the server.")
@@ -274,13 +275,6 @@ def _unknown(kind: str, name: str, known: Sequence[str]) -> UnknownTool:
     )  # fmt: skip
 
 
-def _unknown_argument(tool: str, name: str, takes: Sequence[str]) -> BadArguments:
-    return BadArguments(
-        f"{tool} takes no argument {name[:LONGEST]!r}.", field=name[:LONGEST], allowed=list(takes),
-        hint=_nearest(name, takes),
-    )  # fmt: skip
-
-
 def _broken(arguments: Mapping[str, Any]) -> BadArguments | None:
     """Return why arguments are no text that could be kept or sent; None where they are."""
     for name, value in arguments.items():
@@ -297,18 +291,23 @@ def _broken(arguments: Mapping[str, Any]) -> BadArguments | None:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name[:LONGEST], known, n=1)
     return f"Did you mean {close[0]}?" if close else ""
 
 
-def _wrong(tool: str, errors: Sequence[Mapping[str, Any]]) -> BadArguments:
+def _wrong(
+    tool: str, errors: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] = MappingProxyType({})
+) -> BadArguments:
     """Say every mistake; field, got and allowed are those of the first."""
     found = [(".".join(str(part) for part in error["loc"]), error) for error in errors]
     field, first = found[0]
     said = "; ".join(f"{where or 'arguments'}: {_allowed(error)}" for where, error in found)
+    told = f"{tool} was called wrongly: {said}"
+    if first["type"] == "missing" and field in schema.get("required", ()):
+        return BadArguments(told, field=field, **missing(first["input"], schema))
     got = None if first["type"] == "missing" else _short(first["input"])
     hint = _meant(first) or "The tool's input schema lists its arguments and their bounds."
-    return BadArguments(f"{tool} was called wrongly: {said}", field=field, got=got, allowed=_allowed(first), hint=hint)
+    return BadArguments(told, field=field, got=got, allowed=_allowed(first), hint=hint)
 
 
 def _meant(error: Mapping[str, Any]) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence import Evaluator
-from ..market.adjusted import adjusted_fields
-from ..market.known import NOT_POINT_IN_TIME, last_known
+from ..market.adjusted import TRADED, adjusted_fields, hides_volumes, without_volume_levels
+from ..market.known import NOT_POINT_IN_TIME
 from ..market.panel import UNKNOWN_GROUP, Panel
 from .errors import BadArguments, UnknownField
 from .served import Served
@@ -34,9 +34,9 @@ class Shown:
 
     @cached_property
     def panel(self) -> Panel:
-        """The rows of the search window."""
+        """The rows of the search window, as factors read them."""
         window = self.evaluator.windows.search
-        return self.evaluator.panel.rows(window.start, window.stop)
+        return without_volume_levels(self.evaluator.engine.panel.rows(window.start, window.stop))
 
     @cached_property
     def names(self) -> list[int]:
@@ -60,7 +60,7 @@ class Shown:
         told = [note for note in stamps if note == NOT_POINT_IN_TIME or note.startswith("prices: ")]
         if told:
             return told[0].removeprefix("adjustment: ")
-        return NOT_POINT_IN_TIME.removeprefix("adjustment: ") if self.evaluator.panel.back_adjusted else "none"
+        return NOT_POINT_IN_TIME.removeprefix("adjustment: ") if self.panel.back_adjusted else "none"
 
     def field(self, text: str) -> str:
         """Return the field that a text names; the parser refuses an unknown name, and says which is nearest.
@@ -101,23 +101,25 @@ class Shown:
     def values(
         self, name: str, first: int, stop: int, columns: list[int]
     ) -> tuple[NDArray[np.float64], dict[str, str]]:
-        """Return a field's values ``[stop - first, names]`` as levels known when the search window ended, and what to say.
+        """Return a field's values ``[stop - first, names]`` as factors read them, and what to say of their level.
 
-        Adjusted backwards, the level of a price is the quoted one times every later split and dividend. Scaled to the
-        quoted close of the last search day, or to 100 where none is there, it tells of none that came after.
+        Adjusted backwards, the level of a price is the quoted one times every later split and dividend. Here prices are
+        adjusted forwards, and the level of volumes that may be in shares of a later day is hidden.
         """
-        known, block = self.panel, self.panel.fields[name][first:stop, columns]
-        own = name.startswith("adj")
-        if not self.evaluator.panel.back_adjusted or not (own or name in adjusted_fields(known)):
-            return block, {}
-        last = last_known(known.fields[name] if own else known.fields["close"])
-        quoted = known.fields.get("close_raw")
-        base = (
-            np.ones(known.names) if own else last_known(quoted) if quoted is not None else np.full(known.names, 100.0)
-        )
-        to = "1" if own else "the quoted close" if quoted is not None else "100"
-        scale = (base / last)[columns]
-        return block * scale, {"scaled": f"each name to {to} at the end of the search window"}
+        return self.panel.fields[name][first:stop, columns], self._scaled(name)
+
+    def _scaled(self, name: str) -> dict[str, str]:
+        """Return what to say of a field whose level is not the file's; what is judged lies in the search window."""
+        if name in TRADED and hides_volumes(self.panel):
+            return {
+                "scaled": "each name from 1,000,000 on its first day; `market.volumes: quoted` shows volumes as they are"
+            }
+        if name.startswith("adj"):
+            return {"scaled": "each name from 1 on its first day"}
+        if self.panel.back_adjusted and name in adjusted_fields(self.panel):
+            begins = "the quoted close" if "close_raw" in self.panel.fields else "100"
+            return {"scaled": f"adjusted forwards: each name from {begins} on its first day"}
+        return {}
 
     def labels(self, word: str = "") -> list[dict[str, Any]]:
         """Return the groupings with the labels that a name of the search window bears; a word is in one of theirs."""

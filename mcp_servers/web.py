@@ -12,8 +12,9 @@ refused as before, and a line "unauthorized_flood", one a second at most, says t
 
 from __future__ import annotations
 
-import json
+import hashlib
 import logging
+import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -24,21 +25,21 @@ from urllib.parse import quote, unquote, urlsplit
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..ledger import AlphaloomError, LedgerError
 from ..ledger.calls import Outcome, ToolCall
 from .access import Caller, Verifier
 from .access.caller import ALL_SCOPES
-from .access.caller import Scope as Scopes
 from .access.oauth import Protected
 from .answers import refusal_of
-from .errors import TokenRefused, ToolFailed
+from .bodies import MOST_PARTS, Body
+from .errors import Busy, TokenRefused, ToolFailed
+from .held import Held
 from .rooms import Rooms
 from .served import Served
 from .tools import ALL, SERVERS, build_server
@@ -57,8 +58,12 @@ METADATA = "/.well-known/oauth-protected-resource"
 ANONYMOUS, UNKNOWN = "anonymous", "unknown"
 STRANGERS = 120
 """Lines a minute that all who show no good token may cause together."""
-WAITING = 8
-"""Tokens that the network is asked about at once; what else is done in threads does not wait for them."""
+WAITING, WAITING_STRANGERS = 8, 32
+"""Tokens that the network is asked about at once, since what else is done in threads must not wait for them; and how many
+strangers wait for that. A token that was accepted before waits for no stranger's.
+"""
+OPEN = 64
+"""Requests of one caller that wait for one of its servers; a further one is refused."""
 LOG = logging.getLogger(__name__)
 
 
@@ -85,8 +90,8 @@ class Limits:
     def reached_as(cls, names: Sequence[str], calls_per_minute: int) -> Limits:
         """Return the limits of servers that are reached under further names, behind a proxy that speaks TLS."""
         here = cls()
-        hosts = [spelled for name in names for spelled in (name, f"{name}:*")]
-        origins = [f"https://{name}" for name in names]
+        hosts = [spelled.lower() for name in names for spelled in (name, f"{name}:*")]
+        origins = [f"https://{name}".lower() for name in names]
         return cls(calls_per_minute, hosts=(*here.hosts, *hosts), origins=(*here.origins, *origins))
 
 
@@ -116,56 +121,19 @@ class Visit:
     who: str = ANONYMOUS
 
 
-@dataclass(eq=False)
-class Held:
-    """Holds an answer back until what it refuses is on record; `kept` writes that down, and may say what is told instead.
-
-    The SDK's answers are single JSON objects. A stream of events would be passed on as it comes.
-    """
-
-    scope: Scope
-    receive: Receive
-    send: Send
-    kept: Callable[[str], Response | None]
-    _start: Message | None = None
-    _body: bytearray = field(default_factory=bytearray)
-
-    async def __call__(self, message: Message) -> None:
-        """Take a part of the answer; with the last one it is sent."""
-        if message["type"] == "http.response.start" and not _streams(message):
-            self._start = message
-            return
-        if self._start is None:
-            await self.send(message)
-            return
-        self._body += message.get("body", b"")
-        if message.get("more_body", False):
-            return
-        code = _refused_as(self._start["status"], bytes(self._body))
-        if code and (instead := self.kept(code)) is not None:
-            await instead(self.scope, self.receive, self.send)
-            return
-        await self.send(self._start)
-        await self.send({"type": "http.response.body", "body": bytes(self._body)})
+def _strange(scope: Scope, limits: Limits) -> int | None:
+    """Return the status with which a request is refused whose Host or Origin is not ours; None: both are."""
+    hosts, origins = ([value for name, value in scope["headers"] if name == each] for each in (b"host", b"origin"))
+    if len(hosts) != 1 or not _one_of(hosts[0], limits.hosts):
+        return 421
+    return None if all(_one_of(each, limits.origins) for each in origins) else 403
 
 
-def _streams(start: Message) -> bool:
-    return any(name.lower() == b"content-type" and b"event-stream" in value for name, value in start.get("headers", ()))
-
-
-def _refused_as(status: int, body: bytes) -> str:
-    """Return the code of a refusal; empty where there is none, or a server of ours has written it down with its own."""
-    if status < 400 and b'"error"' not in body:
-        return ""
-    try:
-        error = json.loads(body).get("error")
-    except (ValueError, AttributeError, RecursionError):
-        error = None
-    told = error if isinstance(error, dict) else {}
-    data = told.get("data")
-    if isinstance(data, dict) and "code" in data:
-        return ""
-    return f"http_{status}" if status >= 400 else f"rpc_{told.get('code')}" if told else ""
+def _one_of(value: bytes, allowed: Sequence[str]) -> bool:
+    """Tell whether a Host or an Origin is allowed, as a whole: a prefix of it would be anybody's."""
+    said = value.decode("latin-1").lower()
+    name, _, port = said.rpartition(":")
+    return said in allowed or (f"{name}:*" in allowed and re.fullmatch(r"[0-9]{1,5}", port) is not None)
 
 
 def _said(
@@ -211,17 +179,17 @@ class Web:
     _flooded: float = field(default=-1.0, init=False)
     _ready: OrderedDict[tuple[Caller, str], Attached] = field(default_factory=OrderedDict, init=False)
     _turn: anyio.Lock = field(default_factory=anyio.Lock, init=False)
-    _asking: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(WAITING), init=False)
+    _asking: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] = field(
+        default_factory=lambda: (anyio.CapacityLimiter(WAITING), anyio.CapacityLimiter(WAITING)), init=False
+    )
+    _accepted: OrderedDict[bytes, None] = field(default_factory=OrderedDict, init=False)
     _tasks: TaskGroup | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Settle what every request is checked against, and what is told to everybody."""
         self._security = TransportSecuritySettings(
-            enable_dns_rebinding_protection=True,
-            allowed_hosts=list(self.limits.hosts),
-            allowed_origins=list(self.limits.origins),
-        )
-        self._guard = TransportSecurityMiddleware(self._security)
+            enable_dns_rebinding_protection=False
+        )  # looked at here, before all else
         self._pages: dict[str, dict[str, Any]] = {"/health": {"status": "ok", "servers": [*sorted(SERVERS), ALL]}}
         if self.protected is not None:
             page = _metadata(self.protected)
@@ -247,15 +215,22 @@ class Web:
         if isinstance(found, Response):
             await found(scope, receive, send)
             return
-        held = Held(scope, receive, send, lambda code: self._kept(visit, code))
+        held, body = Held(scope, receive, send, lambda code: self._kept(visit, code)), Body(receive)
         async with found.places:
-            await found.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, receive, held)
+            if await body.parts(self.limits.body_bytes) > MOST_PARTS:
+                told = _said(
+                    413, "too_many_parts", f"A message has at most {MOST_PARTS:,} parts.", "Send less at once."
+                )
+                await self._refused(visit, "too_many_parts", told)(scope, receive, send)
+                return
+            await found.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, body, held)
 
     async def _let_in(self, visit: Visit, scope: Scope) -> Response | Attached:
         """Return the server that is asked; what is told in its place to whoever may not ask it, or did not."""
         path, method = scope["path"], scope["method"]
-        if (strange := await self._guard.validate_request(Request(scope))) is not None:
-            return self._refused(visit, f"http_{strange.status_code}", strange)
+        if (status := _strange(scope, self.limits)) is not None:
+            told = _said(status, "misdirected", "Nothing is served under this name or to this origin.", "See --hosts.")
+            return self._refused(visit, f"http_{status}", told)
         if path in self._pages:
             asks = method in {"GET", "HEAD"}
             return JSONResponse(self._pages[path]) if asks else _said(405, "method", "GET it.", "", {"allow": "GET"})
@@ -268,7 +243,11 @@ class Web:
             hint = "Send a token of `alphaloom token create` as Authorization: Bearer TOKEN."
             told = _said(401, refused.code, str(refused), hint, {"www-authenticate": self._challenge()})
             return self._refused(visit, refused.code, told)
+        except Busy as busy:
+            told = _said(503, busy.code, busy.message, busy.hint, {"retry-after": "1"})
+            return self._refused(visit, busy.code, told)
         visit.who, now = caller.id, self.seconds()
+        scope.setdefault("state", {})["known"] = True  # its connection makes room for nobody while it is answered
         bucket = self._buckets.setdefault(caller.id, Bucket(float(self.limits.calls_per_minute), now))
         if (wait := bucket.take(self.limits.calls_per_minute, now)) > 0:
             after = {"retry-after": str(max(int(wait + 0.999), 1))}
@@ -282,7 +261,13 @@ class Web:
     async def _opened(self, visit: Visit, caller: Caller) -> Response | Attached:
         """Return a caller's server; why it has none, in words that tell no more than its own servers would."""
         try:
-            return await self._attached(caller, visit.server)
+            found = await self._attached(caller, visit.server)
+            if found.places.statistics().tasks_waiting < OPEN:
+                return found
+            said = f"{OPEN} of your requests wait already."
+            return self._refused(
+                visit, "too_many", _said(429, "too_many", said, "Ask fewer at once.", {"retry-after": "1"})
+            )
         except AlphaloomError as error:
             return self._refused(visit, error.code, _told(409, error))
         except Exception:
@@ -298,9 +283,20 @@ class Web:
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         kind, _, bearer = header.decode("latin-1").partition(" ")
         token = bearer.strip() if kind.lower() == "bearer" else ""
-        if self.verifier.waits:
-            return await anyio.to_thread.run_sync(self.verifier.verify, token, limiter=self._asking)
-        return self.verifier.verify(token)
+        return await self._asked(token) if self.verifier.waits else self.verifier.verify(token)
+
+    async def _asked(self, token: str) -> Caller:
+        """Return who shows a token, which another server may be asked; those that were accepted before have a way of their own."""
+        name = hashlib.sha256(token.encode("latin-1")).digest()
+        way = self._asking[name in self._accepted]
+        if name not in self._accepted and way.statistics().tasks_waiting >= WAITING_STRANGERS:
+            raise Busy("Too many tokens are being asked about.", hint="Ask again in a moment.")
+        caller = await anyio.to_thread.run_sync(self.verifier.verify, token, limiter=way)
+        self._accepted[name] = None
+        self._accepted.move_to_end(name)
+        while len(self._accepted) > CALLERS:
+            self._accepted.popitem(last=False)
+        return caller
 
     async def _attached(self, caller: Caller, server: str) -> Attached:
         """Return a caller's own server, begun when it is first asked for; who has one waits for nobody's beginning."""
@@ -367,7 +363,7 @@ def _metadata(protected: Protected) -> dict[str, Any]:
     told = {"resource": protected.resource, "authorization_servers": [protected.issuer]}
     return {
         **told,
-        "scopes_supported": [each for each in ALL_SCOPES[:-1] if each != Scopes.MODEL_ASK],
+        "scopes_supported": [each for each in ALL_SCOPES[:-1] if not each.startswith("model:")],
         "bearer_methods_supported": ["header"],
     }
 

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..evidence import Closing
 from ..market import Panel
@@ -18,6 +19,12 @@ from .state import BookState
 
 START_CENTS = 100_000_000_00
 """Equity of the paper book that a campaign opens with, in cents; exposures are shares of it."""
+RECENT_DAYS, REGULAR = 250, 0.2
+"""A weekday is traded on if it has a fifth as many of the last days as the most frequent one: special sessions have fewer."""
+BOUNDS = (
+    "one standard error of the combination's RankIC on the search days, on which its factors were chosen; on later windows the "
+    "error is larger and the RankIC mostly lower, so they are too narrow to be a forecast"
+)
 SIDE_BP = 10_000
 """Exposure of each side: one unit of equity."""
 
@@ -25,7 +32,7 @@ SIDE_BP = 10_000
 def trade(closing: Closing, panel: Panel, policy: Policy) -> Decision | None:
     """Decide, on an empty book, what the combination's scores of the last day ask for; None without a combination.
 
-    Names that have no score that day take no position. The decision is taken on the day after the panel's last.
+    Names that have no score that day take no position. The decision is for the trading day after the panel's last.
     """
     if closing.score is None or closing.search is None:
         return None
@@ -36,17 +43,27 @@ def trade(closing: Closing, panel: Panel, policy: Policy) -> Decision | None:
     sizing = Sizing(SIDE_BP, sheet.horizon_days, sheet.rank_ic, error, f"combination of {names}", names)
     signals = signals_from_scores(panel.symbols, scores, sizing)
     state = BookState({}, _last_priced(panel), equity=START_CENTS, high_water=START_CENTS)
-    return decide(signals, state, policy, _day(panel.dates[-1]) + timedelta(days=1))
+    return decide(signals, state, policy, next_trading_day(panel.dates))
 
 
-def summary(decision: Decision | None, withheld: Sequence[str]) -> dict[str, Any] | None:
-    """Return what a report prints of a decision; while a leak alarm is not acknowledged, nothing is let out."""
+def next_trading_day(dates: NDArray[np.datetime64]) -> date:
+    """Return the first day after the last of `dates` on a weekday on which they trade; holidays cannot be known."""
+    weekdays = [_day(day).weekday() for day in dates[-RECENT_DAYS:]]
+    counts = np.bincount(weekdays, minlength=7)
+    coming = [_day(dates[-1]) + timedelta(days=ahead) for ahead in range(1, 8)]
+    return next(day for day in coming if counts[day.weekday()] >= REGULAR * counts.max())
+
+
+def summary(decision: Decision | None, withheld: Sequence[str], last: np.datetime64) -> dict[str, Any] | None:
+    """Return what a report prints of a decision after a panel's last day; an unacknowledged leak alarm withholds all."""
     if decision is None:
         return None
     kept = [] if withheld else decision.approved
     return {
         "id": decision.id,
         "day": decision.day,
+        "after": _day(last).isoformat(),
+        "bounds": BOUNDS,
         "approved": len(kept),
         "refused": len(decision.rulings) - len(kept),
         "withheld_for": list(withheld),

@@ -7,6 +7,7 @@ import importlib
 import itertools
 import logging
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -16,23 +17,27 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from .charges import Charges, fewest_tokens
+from .charges import Charges, used
 from .clients import Clients
 from .config import ModelSettings, RouterConfig
 from .endpoints import Endpoints
 from .errors import NoModel
 from .failover import LONGEST_PAUSE_S, Call, Course, Tab
-from .failures import Missed, is_silence
+from .failures import Missed, causes, is_silence
 from .redaction import Redactor, guard
 from .replies import Answer, Beside, constraint, fits
 from .route import Route, secret, wants_key
 from .task import Task
 from .timing import Timing
 from .waiting import is_bound
+from .wire import Unreadable, said
 
 Providers = Mapping[str, Callable[[], Any]]
 """Makers of custom providers (`litellm.CustomLLM`) by the word before the slash in a model's name."""
 
+MOST_SAID = 300
+"""Characters of what a server or the library says that a message repeats."""
+TRACE = "Traceback (most recent call last)"
 DRIPPING = 2.0
 """Times its time that a call may take in all."""
 
@@ -184,9 +189,9 @@ class Backend:
             if not still(name):
                 raise Missed("not asked: its proof has ended", asked=False)
             held = constraint(self._config.models[name].model, task.schema, grammar)
-            return await self._attempt(
-                name, {"messages": list(messages), **held, **task.sampling()}, quiet=is_bound(task)
-            )
+            request = {"messages": list(messages), **held, **task.sampling()}
+            response = await self._attempt(name, request, quiet=is_bound(task))
+            return _answer(response, task, messages, self.charges.worst(name, task, messages))
 
         call = Call(
             names=(route.name, *ready),
@@ -200,7 +205,7 @@ class Backend:
         )
         return await Course(call, self._endpoints, self._timing).run()
 
-    async def _attempt(self, name: str, request: dict[str, Any], *, quiet: bool) -> Answer:
+    async def _attempt(self, name: str, request: dict[str, Any], *, quiet: bool) -> Any:
         """Send a request to one model, once; `quiet` keeps what a server says to itself, since it may repeat the text.
 
         LiteLLM's time is for silence: a server that sends a byte now and then could hold a call for ever, hence a second
@@ -210,18 +215,18 @@ class Backend:
         once = {"timeout": self._config.timeout_seconds, "max_retries": 0, "num_retries": 0}
         try:
             async with asyncio.timeout(seconds):
-                response = await self._litellm.acompletion(**self._address(name), **request, **once)
+                return await self._litellm.acompletion(**self._address(name), **request, **once)
         except Exception as error:
-            said = self.redact(str(error)).split("\n")[0]
-            if quiet and not is_silence(error):
-                said = f"{type(error).__name__}, status {getattr(error, 'status_code', 'none')}"
-            raise Missed(said, asked=name not in self._inside) from error
-        return _answer(response, name, request["messages"])
+            unread = next((each for each in causes(error) if isinstance(each, Unreadable)), None)
+            words = self._words(unread or error)
+            if quiet and (unread or not is_silence(error)):
+                words = f"{type(unread or error).__name__}, status {getattr(error, 'status_code', 'none')}"
+            raise Missed(words, charged=unread is not None, asked=name not in self._inside) from error
 
-    def worst(self, task: Task, messages: Sequence[dict[str, str]], route: Route) -> Beside:
-        """Return the most that one attempt can take: the dearest model answers."""
-        each = [self.charges.worst(name, task, messages) for name in (route.name, *route.fallbacks)]
-        return max(each, key=lambda one: one.cost_usd)
+    def _words(self, error: BaseException) -> str:
+        """Return what an error says, short and without keys: some libraries, and some servers, add a stack trace or a page."""
+        first = self.redact(str(error).partition(TRACE)[0]).strip().split("\n")[0]
+        return first if len(first) <= MOST_SAID else f"{first[:MOST_SAID]}..."
 
     def longest(self, route: Route) -> float:
         """Return the most seconds that a call can take: all attempts, the pauses between, the waits for servers that went away."""
@@ -253,14 +258,21 @@ class Backend:
             await self._litellm.close_litellm_async_clients()
 
 
-def _answer(response: Any, asked: str, messages: Sequence[dict[str, str]]) -> Answer:
-    """Read what LiteLLM returns; where a server counts no tokens, or no sound number of them, they are reckoned."""
+def _answer(response: Any, task: Task, messages: Sequence[dict[str, str]], worst: Beside) -> Answer:
+    """Read what LiteLLM returns; its text is what the model says, or its thoughts where only these hold what was asked."""
     choices = getattr(response, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:
         raise Missed("its answer holds no message", charged=True)
-    choice, usage = choices[0], getattr(response, "usage", None)
-    text = choice.message.content or ""
-    tokens_in, tokens_out = (int(getattr(usage, name, 0) or 0) for name in ("prompt_tokens", "completion_tokens"))
-    if min(tokens_in, tokens_out) < 0 or (text and not tokens_out):
-        tokens_in, tokens_out = sum(fewest_tokens(each["content"]) for each in messages), fewest_tokens(text)
-    return Answer(text, str(choice.finish_reason or ""), tokens_in, tokens_out, model=asked)
+    spoken, thoughts = said(choices[0].message.model_dump(warnings=False))
+    if re.search("[\ud800-\udfff]", spoken + thoughts):
+        raise Missed("its answer holds half a character", charged=True)
+    sent = "".join(each["content"] for each in messages)
+    took = used(getattr(response, "usage", None), sent, spoken + thoughts, worst)
+    answers = [
+        Answer(
+            text, str(choices[0].finish_reason or ""), took.tokens_in, took.tokens_out, worst.model, took.cached,
+            took.written,
+        )
+        for text in (spoken, thoughts)
+    ]  # fmt: skip
+    return answers[1] if fits(answers[1], task.schema) and not fits(answers[0], task.schema) else answers[0]

@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary
 
 from ..ledger import Event, Ledger, ModelCall
 from ..ledger.holds import Cap, Hold, Reached, Whose, Wish
-from ..ledger.tally import PICO
+from ..ledger.locks import Wait
+from ..ledger.tally import PICO, picos
 from .config import ModelBudget
 from .errors import BudgetEnded
 
@@ -32,6 +33,13 @@ class Amount:
     calls: int = 0
     tokens: int = 0
     usd: float = 0.0
+
+
+@dataclass
+class Held:
+    """What one call holds while it is under way."""
+
+    hold: Hold
 
 
 @dataclass
@@ -66,7 +74,7 @@ class Account:
         return Amount(taken.calls, taken.tokens, taken.picos / PICO)
 
     @asynccontextmanager
-    async def reserve(self, key: str, worst: Amount, seconds: float, tenant: str = "") -> AsyncIterator[Hold | None]:
+    async def reserve(self, key: str, worst: Amount, seconds: float, tenant: str = "") -> AsyncIterator[Held | None]:
         """Hold the worst case of a call while it is under way; None where somebody else has got its reply meanwhile.
 
         A call that fits only once the calls under way have settled below their worst waits for them, and those asked
@@ -84,25 +92,31 @@ class Account:
         if not isinstance(hold, Hold):
             yield None
             return
+        held = Held(hold)
         try:
-            yield hold
+            yield held
         finally:
-            self.release(hold)
+            self._ledger.holds.release(held.hold)
+            self._tell()
 
-    def more(self, key: str, worst: Amount, seconds: float, tenant: str = "") -> Hold | None:
-        """Hold the worst of one attempt more, beside what a call holds; None where it does not fit now."""
-        wish = Wish(self._run, key, tenant, worst.tokens, worst.usd)
-        hold = self._ledger.holds.hold(wish, [*self._of_run(), *self._of_all(tenant)], seconds)
-        return hold if isinstance(hold, Hold) else None
+    def covers(self, held: Held, worst: Amount) -> bool:
+        """Let a call hold another amount from now on; False where that does not fit now, and it holds what it held.
 
-    def release(self, hold: Hold) -> None:
-        """Let go of what was held for an attempt."""
-        self._ledger.holds.release(hold)
-        self._tell()
+        A call is held at the worst of the model that is asked, and of those that were asked before and may be on the bill:
+        of a killed process this is what stays counted.
+        """
+        hold = held.hold
+        if (hold.tokens, hold.picos) == (worst.tokens, picos(worst.usd)):
+            return True
+        found = self._ledger.holds.change(hold, worst.tokens, worst.usd, [*self._of_run(), *self._of_all(hold.tenant)])
+        if isinstance(found, Hold):
+            held.hold = found
+            self._tell()
+        return isinstance(found, Hold)
 
-    def settle(self, hold: Hold, call: ModelCall, note: Event) -> None:
+    def settle(self, held: Held, call: ModelCall, note: Event) -> None:
         """Record what came of a call, with a note, and let go of what it held."""
-        self._ledger.holds.settle(hold, call, note)
+        self._ledger.holds.settle(held.hold, call, note)
 
     async def enter(self, call: ModelCall, note: Event) -> None:
         """Record a reply that another run had paid for, at its price.
@@ -116,7 +130,7 @@ class Account:
 
     async def _granted(self, ask: Callable[[], T | Reached | Literal["busy"]], tenant: str) -> T:
         """Ask until there is room, in the order of those who wait for it."""
-        loop = self._loop()
+        loop, elsewhere = self._loop(), Wait()
         while True:
             async with loop.queue:
                 while isinstance(found := ask(), Reached):
@@ -125,6 +139,7 @@ class Account:
                     await self._wait(loop)
             if found != "busy":
                 return found
+            elsewhere.note("since another run is asking a model the same")
             await self._wait(loop)
 
     async def _wait(self, loop: _Loop) -> None:

@@ -11,10 +11,9 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ..ledger import Event, Ledger, ModelCall, canonical_json, digest
-from ..ledger.holds import Hold
 from .access import Access
 from .backend import Backend, Providers
-from .budget import Account, Amount
+from .budget import Account, Amount, Held
 from .config import RouterConfig
 from .decision import Decision
 from .errors import Confidential, ModelFailed
@@ -157,30 +156,19 @@ class Calls:
                 "a message holds the key of a model; it was not sent", field=f"{task.role}/{task.intent}"
             )
         account = self._account(task.run)
-        worst = _amount(self._backend.worst(task, turn.records(), turn.route))
+        first = _amount([self._backend.charges.worst(turn.route.name, task, turn.records())])
         longest = self._backend.longest(turn.route)
-        async with account.reserve(turn.key, worst, longest, task.tenant) as hold:
-            if hold is None:
+        async with account.reserve(turn.key, first, longest, task.tenant) as held:
+            if held is None:
                 return None
-            further: list[Hold] = []
-
-            def more(another: Beside) -> bool:
-                key = digest(f"{turn.key} {len(further) + 1}")
-                found = account.more(key, _amount(another), longest, task.tenant)
-                further.extend([found] if found else [])
-                return found is not None
-
-            tab = Tab(more)
+            tab = Tab(lambda attempts: account.covers(held, _amount(attempts)))
             try:
                 answer = await self._sent(turn, tab)
                 call = self._record(turn, turn.key, answer)
-                account.settle(hold, call, _note(turn, call.key))
+                account.settle(held, call, _note(turn, call.key))
             except BaseException:
-                self._charge_lost(turn, account, hold, tab.beside)
+                self._charge_lost(turn, account, held, tab.beside)
                 raise
-            finally:
-                for each in further:
-                    account.release(each)
         return call, answer
 
     async def _sent(self, turn: Turn, tab: Tab) -> Answer:
@@ -198,7 +186,7 @@ class Calls:
                 raise await self._access.waits(task, error.message) from None
             raise
 
-    def _charge_lost(self, turn: Turn, account: Account, hold: Hold, unseen: Sequence[Beside]) -> None:
+    def _charge_lost(self, turn: Turn, account: Account, held: Held, unseen: Sequence[Beside]) -> None:
         """Record what may be on the bill of a call that nobody answered, under keys that no task asks for."""
         if not unseen:
             return
@@ -206,7 +194,7 @@ class Calls:
         while self._ledger.call(key := digest(f"{turn.key} {LOST} {number}"), turn.task.run):
             number += 1
         nothing = Answer("", LOST, 0, 0, unseen[0].model, attempts=len(unseen), beside=tuple(unseen))
-        account.settle(hold, self._record(turn, key, nothing), _note(turn, key))
+        account.settle(held, self._record(turn, key, nothing), _note(turn, key))
 
     def _record(self, turn: Turn, key: str, answer: Answer) -> ModelCall:
         """Store the bodies, then return the row that names them: a row never names what is not there."""
@@ -214,6 +202,7 @@ class Calls:
         body: dict[str, Any] = {"text": answer.text, "finish": answer.finish}
         if answer.beside:
             body["beside"] = [asdict(each) for each in answer.beside]
+        body |= {name: each for name in ("cached", "written") if (each := getattr(answer, name))}
         if turn.grammar:
             self._ledger.put(turn.grammar.encode())
         tokens_in, tokens_out, cost = self._backend.charges.took(answer)
@@ -237,7 +226,7 @@ class Calls:
     def _stored(self, call: ModelCall) -> Answer:
         """Return the answer that the ledger keeps."""
         body = json.loads(self._ledger.get(call.reply))
-        return Answer(body["text"], body["finish"], call.tokens_in, call.tokens_out, call.model, call.attempts)
+        return Answer(body["text"], body["finish"], call.tokens_in, call.tokens_out, call.model, attempts=call.attempts)
 
     def _account(self, run: str) -> Account:
         """Return a run's account; what is spent is in the ledger.
@@ -257,9 +246,10 @@ class Calls:
         return lock
 
 
-def _amount(worst: Beside) -> Amount:
-    """Return what an attempt can take as what is held for it."""
-    return Amount(1, worst.tokens_in + worst.tokens_out, worst.cost_usd)
+def _amount(attempts: Sequence[Beside]) -> Amount:
+    """Return what the attempts of one call can take as what is held for it."""
+    tokens = sum(each.tokens_in + each.tokens_out for each in attempts)
+    return Amount(1, tokens, sum(each.cost_usd for each in attempts))
 
 
 def _note(turn: Turn, key: str) -> Event:

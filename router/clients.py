@@ -8,6 +8,7 @@ import ssl
 from typing import Any
 
 from .config import SPOKEN, ModelSettings
+from .wire import reading
 
 __all__ = ["Clients"]
 
@@ -57,7 +58,7 @@ class Clients:
         verify: Any = False
         if address.startswith("https:"):
             verify = ssl.create_default_context(cafile=pinned) if pinned else ssl.create_default_context()
-        transport = httpx.AsyncHTTPTransport(verify=verify, trust_env=False)
+        transport = reading(httpx.AsyncHTTPTransport(verify=verify, trust_env=False))
         if provider not in SDK:
             handlers: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
             return handlers.AsyncHTTPHandler(timeout=self._seconds, transport=transport, follow_redirects=False)

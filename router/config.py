@@ -69,6 +69,9 @@ class ModelSettings(_Settings):
     region: str = Field(default="", max_length=40, description="jurisdiction in which it runs, such as EU or CH")
     input_cost_per_mtok: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     output_cost_per_mtok: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cached_input_cost_per_mtok: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="of tokens in that the provider had in its cache"
+    )
     context_tokens: int | None = Field(default=None, ge=1, description="tokens of prompt and reply that it can hold")
     tokens_per_second: float | None = Field(default=None, gt=0, description="of a reply, for calls that are in haste")
     api_base: str | None = Field(
@@ -83,7 +86,7 @@ class ModelSettings(_Settings):
         default=None,
         pattern=r"^[^/\s][^/]*/\S.*$",
         max_length=200,
-        description="service/name under which the system's keyring holds the key; needs alphaloom[keyring]",
+        description="service/name under which the system's keyring holds the key; needs the package keyring",
     )
     attestation: AttestationSettings | None = Field(
         default=None, description="what a model with place: attested proves; without it it is as any that is elsewhere"
@@ -107,6 +110,10 @@ class ModelSettings(_Settings):
         """Refuse half a price."""
         if (self.input_cost_per_mtok is None) != (self.output_cost_per_mtok is None):
             raise ValueError("set both input_cost_per_mtok and output_cost_per_mtok, or neither")
+        if self.cached_input_cost_per_mtok is None:
+            return self
+        if self.input_cost_per_mtok is None or self.cached_input_cost_per_mtok > self.input_cost_per_mtok:
+            raise ValueError("cached_input_cost_per_mtok stands beside input_cost_per_mtok and is at most as much")
         return self
 
     @model_validator(mode="after")

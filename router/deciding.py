@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -183,13 +183,27 @@ class Decider:
         up = [name for name in (route.name, *route.fallbacks) if self.config.models[name].tier == "frontier"]
         if not up or decision.tier == "frontier":
             return None
+        return self._moved(decision, up, why)
+
+    def after(self, decision: Decision, route: Route, asked: Collection[str]) -> tuple[Decision, Route] | None:
+        """Return the decision and the route once the replies of some models did not fit; None where no other may be asked."""
+        stays = self.config.routing.policy == "direct"
+        names = [
+            name
+            for name in (route.name, *route.fallbacks)
+            if name not in asked and not (stays and self.config.models[name].tier != decision.tier)
+        ]
+        return self._moved(decision, names, f"the replies of {', '.join(asked)} did not fit") if names else None
+
+    def _moved(self, decision: Decision, names: Sequence[str], why: str) -> tuple[Decision, Route]:
+        """Return the decision and the route that begin with another model."""
         costs: dict[str | None, float | None] = {each.model: each.cost_usd for each in decision.alternatives}
         costs[decision.model] = decision.cost_usd
-        others = tuple(each for each in decision.alternatives if each.model != up[0])
-        raised = replace(
-            decision, tier="frontier", model=up[0], cost_usd=costs.get(up[0]), alternatives=others, reason=why
-        )
-        return raised, Route(up[0], tuple(up[1:]))
+        first = names[0]
+        others = tuple(each for each in decision.alternatives if each.model != first)
+        tier = self.config.models[first].tier
+        moved = replace(decision, tier=tier, model=first, cost_usd=costs.get(first), alternatives=others, reason=why)
+        return moved, Route(first, tuple(names[1:]))
 
     def below(self, decision: Decision, route: Route, way: str) -> tuple[Decision, Route] | None:
         """Return the decision and the route of a task that goes to the small tier first, as was learned; None where it has none."""

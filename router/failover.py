@@ -5,16 +5,18 @@ often as `retries` says, unless that model is gone or was silent; then the next 
 over, and asked all the same where there is no other. Where a server went away that was there before, and nobody else
 answered, the call waits for it.
 
-Nobody knows whether an attempt that ended without a word was charged. At a model with a price it counts at its worst, a
-further one is made only if its worst fits under the caps as well, and after the second of them in one call the call is given
-up. A call that is ended from outside while an attempt is under way is charged for that attempt.
+Nobody knows whether an attempt that ended without a word was charged. At a model with a price it counts at its worst, and
+after the second of them the model is given up and the next one is asked. An attempt is made only if its worst fits under the
+caps beside those that count already; else the next model is asked, which may be cheaper. A call that is ended from outside while
+an attempt is under way is charged for that attempt.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -31,18 +33,19 @@ T = TypeVar("T")
 Outcome: TypeAlias = Answer | Failure
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
 UNANSWERED = 2
-"""Attempts that may have been charged without an answer, after which a call is given up."""
+"""Attempts at one model that may have been charged without an answer, after which it is given up."""
+NO_ROOM = "the budget has no room for what it may cost"
 
 
 @dataclass
 class Tab:
-    """What a call may cost beside the attempt that it was let through with.
+    """What a call may cost.
 
-    `more` says whether one attempt more fits under the caps, `beside` lists what is charged beside the answer: it is there
-    for who pays also where the call is ended before it has an answer.
+    `covers` says whether attempts fit under the caps, each at what it may have cost, and holds that for the call; `beside`
+    lists what is charged beside the answer: it is there for who pays also where the call is ended before it has an answer.
     """
 
-    more: Callable[[Beside], bool]
+    covers: Callable[[Sequence[Beside]], bool]
     beside: list[Beside] = field(default_factory=list)
 
 
@@ -75,8 +78,8 @@ class Course:
         self._failures: list[Failure] = []
         self._beside = call.tab.beside
         self._sent = 0
-        self._lost = 0
-        self._held = 1
+        self._lost: Counter[str] = Counter()
+        self._unaffordable: dict[str, str] = {}
         self._won = False
         self._gone: set[str] = set()
         self._coming: Endpoint | None = None
@@ -95,7 +98,7 @@ class Course:
             finally:
                 self._begun()
         if answer is None:
-            raise failed(self._failures, self._endpoints.resting(self._call.names))
+            raise failed(self._failures, self._endpoints.resting(self._call.names) | self._unaffordable)
         return replace(answer, attempts=self._sent, beside=tuple(self._beside))
 
     async def _answer(self) -> Answer | None:
@@ -103,7 +106,7 @@ class Course:
         async with contextlib.aclosing(self._turns()) as turns:
             async for name, force in turns:
                 answer = await self._try(name, force)
-                if answer is not None or self._lost >= UNANSWERED:
+                if answer is not None:
                     return answer
         return None
 
@@ -115,10 +118,10 @@ class Course:
         for name in names:
             yield name, len(names) == 1
         for name in names:
-            if name not in {each.model for each in self._failures}:
+            if name not in {each.model for each in self._failures} | self._unaffordable.keys():
                 yield name, True
         for _ in range(1 + self._call.retries):
-            back = await self._endpoints.back(self._gone)
+            back = await self._endpoints.back({name for name in self._gone if self._lost[name] < UNANSWERED})
             if back is None:
                 return
             yield back, True
@@ -132,33 +135,29 @@ class Course:
     async def _try(self, name: str, force: bool) -> Answer | None:
         """Ask one model, and again where that may help."""
         for turn in range(1 + self._call.retries):
+            if self._lost[name] >= UNANSWERED:
+                return None
             permit = await self._endpoints.admit(name, force=force)
             if permit is None:
                 self._note(name)
                 return None
-            if not self._affords(name, 1):
+            if not self._affords(name):
                 self._endpoints[name].breaker.leave(permit)
-                self._lost = UNANSWERED
+                self._unaffordable[name] = NO_ROOM
                 return None
             outcome = await self._ask(name, permit)
             if isinstance(outcome, Answer):
                 return outcome
             self._note(name)
-            last = turn == self._call.retries or self._lost >= UNANSWERED
-            if last or not self._helps(outcome, name, force):
+            if turn == self._call.retries or not self._helps(outcome, name, force):
                 return None
             pause = self._timing.spread(FIRST_PAUSE_S * 2.0**turn)
             await self._timing.sleep(min(max(pause, outcome.wait_s), LONGEST_PAUSE_S))
         return None
 
-    def _affords(self, name: str, attempts: int) -> bool:
-        """Return whether so many attempts more fit under the caps, after those that may have been charged in vain."""
-        worst = self._call.worst(name)
-        while worst.cost_usd > 0 and self._held < self._lost + attempts:
-            if not self._call.tab.more(worst):
-                return False
-            self._held += 1
-        return True
+    def _affords(self, *names: str) -> bool:
+        """Return whether an attempt at each of some models fits under the caps, beside those that are charged already."""
+        return self._call.tab.covers([*self._beside, *map(self._call.worst, names)])
 
     def _note(self, name: str) -> None:
         """Note whose server is gone, to wait for it where nobody else answers."""
@@ -167,7 +166,7 @@ class Course:
 
     def _helps(self, last: Failure, name: str, force: bool) -> bool:
         """Return whether the same model may be asked again, as it stands now."""
-        if last.kind == "refused" or self._endpoints[name].away_since is not None:
+        if last.kind == "refused" or self._lost[name] >= UNANSWERED or self._endpoints[name].away_since is not None:
             return False
         return force or (last.kind != "late" and self._endpoints[name].breaker.state != "open")
 
@@ -180,7 +179,7 @@ class Course:
             return self._kept(await self._once(name, permit))
         async with _ended(asyncio.ensure_future(self._once(name, permit))) as tasks:
             await self._first(tasks[0], usual)
-            late = not tasks[0].done() and self._affords(twin, 2)
+            late = not tasks[0].done() and self._affords(name, twin)
             second = await self._endpoints.admit(twin) if late else None
             if second is not None:
                 tasks.append(asyncio.ensure_future(self._once(twin, second)))
@@ -228,7 +227,7 @@ class Course:
             self._failures.append(outcome)
             worst = self._call.worst(outcome.model)
             if outcome.charged and worst.cost_usd > 0:
-                self._lost += 1
+                self._lost[outcome.model] += 1
                 self._beside.append(replace(worst, why=f"no answer ({outcome.kind}); charged at its worst"))
         return outcome
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from .errors import AccessRefused, ModelFailed, RequestRefused
 
-__all__ = ["Failure", "Missed", "failed", "failure", "is_silence"]
+__all__ = ["Failure", "Missed", "causes", "failed", "failure", "is_silence"]
 
 Kind: TypeAlias = Literal["late", "lost", "broken", "refused"]
 """No answer in time; no connection, or it broke; the server's own failure, or it has too much to do; it will not take this."""
@@ -40,7 +40,7 @@ class Failure:
 class Missed(Exception):
     """An attempt ended without an answer; the message says why, without any key, and the cause is the library's error.
 
-    `charged` says that it is on the bill, `asked` that it was sent at all.
+    `charged` says that an answer came which is of no use, and is on the bill; `asked` that it was sent at all.
     """
 
     def __init__(self, said: str, *, charged: bool = False, asked: bool = True) -> None:
@@ -51,11 +51,13 @@ class Missed(Exception):
 def failure(model: str, missed: Missed, seconds: float) -> Failure:
     """Return what an error means; LiteLLM gives a lost connection the status 500, so its causes are looked at first."""
     error, said = missed.__cause__, str(missed)
-    names = {kind.__name__ for each in _causes(error) for kind in type(each).__mro__}
+    names = {kind.__name__ for each in causes(error) for kind in type(each).__mro__}
     status = getattr(error, "status_code", None)
+    if missed.charged:
+        return Failure(model, "broken", said, charged=True, seconds=seconds)
     if names & _UNSENT:
         return Failure(model, "lost", said, seconds=seconds)
-    if names & _LATE:
+    if names & _LATE and not (status == 408 and _said_no(error)):  # LiteLLM gives its own time-outs that status, too
         charged = not names & _UNCONNECTED
         return Failure(model, "late", said or f"no answer within {seconds:.3g} s", charged=charged, seconds=seconds)
     if names & _LOST:
@@ -66,7 +68,7 @@ def failure(model: str, missed: Missed, seconds: float) -> Failure:
     kind = _refusal(status)
     if kind is not ModelFailed:
         return Failure(model, "refused", said, error=kind, seconds=seconds)
-    charged = missed.charged or (missed.asked and not _said_no(error))
+    charged = missed.asked and not _said_no(error)
     return Failure(model, "broken", said, charged=charged, wait_s=_wait(error), seconds=seconds)
 
 
@@ -97,13 +99,13 @@ def _refusal(status: object) -> type[ModelFailed]:
 
 def is_silence(error: BaseException) -> bool:
     """Return whether nobody said anything: then the words of an error are the library's own."""
-    names = {kind.__name__ for each in _causes(error) for kind in type(each).__mro__}
+    names = {kind.__name__ for each in causes(error) for kind in type(each).__mro__}
     return bool(names & (_UNSENT | _LATE | _LOST))
 
 
 def _said_no(error: BaseException | None) -> bool:
     """Return whether the server answered with an error of its own: LiteLLM gives what it cannot read the status 500, too."""
-    for each in _causes(error):
+    for each in causes(error):
         status = getattr(getattr(each, "response", None), "status_code", 0)
         library = type(each).__module__.partition(".")[0]
         if library in ("httpx", "openai") and isinstance(status, int) and status >= 400:
@@ -113,7 +115,7 @@ def _said_no(error: BaseException | None) -> bool:
     return False
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and what led to it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

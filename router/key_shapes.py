@@ -15,7 +15,7 @@ SHAPES = {
     "GitHub": r"\bgh[pousr]_[A-Za-z0-9]{30,}",
     "GitHub, fine-grained": r"\bgithub_pat_[A-Za-z0-9_]{30,}",
     "Slack": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
-    "a signed token": r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
+    "a signed token": r"\beyJ(?:(?!-eyJ)[A-Za-z0-9_-]){10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
 }
 """By whose it is."""
 KEYS = re.compile("|".join(SHAPES.values()))

@@ -9,6 +9,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..ledger.given_file import read_given_text
 from .classifier import INTENTS
 from .errors import BadExamples
 from .intents import CALLS
@@ -109,7 +110,7 @@ def _check_texts(field: str, name: str, texts: Sequence[str], seen: dict[str, st
 
 def _read(field: str, path: Path) -> tuple[str, ...]:
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_given_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         said = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise BadExamples(

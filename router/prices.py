@@ -11,13 +11,16 @@ from typing import Any
 
 from .config import ModelSettings
 
-__all__ = ["listed", "price_of"]
+__all__ = ["cache_price_of", "listed", "price_of"]
 
 LIST = "model_prices_and_context_window_backup.json"
 
 
 def price_of(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, float] | None:
-    """Return US dollars per token in and per token out of a prompt of a length; None where neither settings nor list tell."""
+    """Return US dollars per token in and per token out of a prompt of a length; None where neither settings nor list tell.
+
+    Thoughts count among the tokens out, and cost more than these at some models.
+    """
     if settings.input_cost_per_mtok is not None and settings.output_cost_per_mtok is not None:
         return settings.input_cost_per_mtok / 1e6, settings.output_cost_per_mtok / 1e6
     if settings.place == "local":
@@ -25,7 +28,27 @@ def price_of(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, float]
     found = listed(settings.model)
     if "input_cost_per_token" not in found or "output_cost_per_token" not in found:
         return None
-    return _for(found, "input_cost_per_token", tokens_in), _for(found, "output_cost_per_token", tokens_in)
+    price_in, price_out = (_for(found, name, tokens_in) for name in ("input_cost_per_token", "output_cost_per_token"))
+    if not price_in and not price_out:  # the list says so also of what it has no price for
+        return None
+    return price_in, max(price_out, float(found.get("output_cost_per_reasoning_token") or 0.0))
+
+
+def cache_price_of(settings: ModelSettings, price_in: float, tokens_in: int = 0) -> tuple[float, float]:
+    """Return US dollars per token in that was read from the provider's cache, and per one that was written into it.
+
+    Where no price is known for them they cost what any token in does (`price_in`); reading costs no more, writing no less.
+    """
+    if settings.cached_input_cost_per_mtok is not None:
+        return settings.cached_input_cost_per_mtok / 1e6, price_in
+    if settings.input_cost_per_mtok is not None or settings.place == "local":
+        return price_in, price_in
+    found = {"cache_read_input_token_cost": price_in, "cache_creation_input_token_cost": price_in}
+    found |= {name: value for name, value in listed(settings.model).items() if value is not None}
+    read, written = (
+        _for(found, name, tokens_in) for name in ("cache_read_input_token_cost", "cache_creation_input_token_cost")
+    )
+    return min(read, price_in), max(written, price_in)
 
 
 def _for(found: dict[str, Any], what: str, tokens_in: int) -> float:

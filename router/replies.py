@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+from .objects import NotJson, checked, objects, split
+
+MOST_OBJECTS = 1_000
+"""Of a reply that are held against the schema."""
+MOST_REASONS, LONGEST_REASON = 12, 400
+"""What a misfit says: reasons, and characters of each. A reply chooses how many there are, and its repair is paid for by the token."""
+LONGEST_TOKEN = 8
+"""Characters of a token of a reply, cautiously; white space can have more."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,8 @@ class Beside:
 class Answer:
     """What a model sent back: the text, why it stopped, the tokens, and which configured model it was.
 
-    `attempts` counts all that were made; `beside` holds those that are charged for and gave another answer, or none.
+    Of the tokens in, `cached` were read from the provider's cache and `written` into it. `attempts` counts all that were
+    made; `beside` holds those that are charged for and gave another answer, or none.
     """
 
     text: str
@@ -35,6 +42,8 @@ class Answer:
     tokens_in: int
     tokens_out: int
     model: str
+    cached: int = 0
+    written: int = 0
     attempts: int = 1
     beside: tuple[Beside, ...] = ()
 
@@ -44,16 +53,47 @@ class Misfit(Exception):
 
 
 def read_reply(answer: Answer, schema: type[BaseModel]) -> BaseModel:
-    """Return the reply as the schema's record; raise `Misfit` otherwise."""
+    """Return the reply as the schema's record; raise `Misfit` otherwise.
+
+    The object may stand among words or in a fence. Where what the model says holds none that fits, its thoughts are read
+    (`<think>`). Objects that fit and differ are refused: nobody can say which is meant.
+    """
     if answer.finish == "length":
         raise Misfit(f"the reply was cut off after {answer.tokens_out} tokens; say less, so that the JSON is complete")
-    if not answer.text.strip():
+    said, thoughts = split(answer.text)
+    if not said.strip() and not thoughts.strip():
         raise Misfit("the reply was empty")
-    fenced = _FENCE.fullmatch(answer.text)
-    try:
-        return schema.model_validate_json(fenced[1] if fenced else answer.text)
-    except ValidationError as error:
-        raise Misfit(_reasons(error)) from None
+    reasons = []
+    for text in filter(str.strip, (said, thoughts)):
+        try:
+            return _only(text, schema)
+        except Misfit as misfit:
+            reasons.append(misfit)
+    raise reasons[0]
+
+
+def _only(text: str, schema: type[BaseModel]) -> BaseModel:
+    """Return the only object of a text that fits the schema."""
+    found: dict[str, BaseModel] = {}
+    reasons: dict[str, str] = {}
+    among = objects(text) or [text]
+    if len(among) > MOST_OBJECTS:
+        raise Misfit(f"the reply holds {len(among)} objects; send the one that is asked for")
+    for each in among:
+        try:
+            checked(each)
+            value = schema.model_validate_json(each)
+        except NotJson as error:
+            reasons[each] = f"- the reply: Invalid JSON: {error}"
+        except ValidationError as error:
+            reasons[each] = _reasons(error)
+        else:
+            found[value.model_dump_json()] = value
+    if len(found) == 1:
+        return found.popitem()[1]
+    if found:
+        raise Misfit(f"the reply holds {len(found)} objects that fit and differ; send the one that is meant")
+    raise Misfit(reasons[max(reasons, key=len)])
 
 
 def fits(answer: Answer, schema: type[BaseModel]) -> bool:
@@ -67,16 +107,29 @@ def fits(answer: Answer, schema: type[BaseModel]) -> bool:
 
 def _reasons(error: ValidationError) -> str:
     """Return every reason with its place, without the model's own words, which it can see for itself."""
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
     lines = [
-        f"- {'.'.join(map(str, each['loc'])) or 'the reply'}: {each['msg']}"
-        for each in error.errors(include_url=False, include_input=False, include_context=False)
+        f"- {_short('.'.join(map(str, each['loc']))) or 'the reply'}: {_short(each['msg'])}"
+        for each in errors[:MOST_REASONS]
     ]
+    if further := len(errors) - len(lines):
+        lines.append(f"- and {further:,} more of the kind")
     return "\n".join(lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}..."
 
 
 def complaint(misfit: Misfit) -> str:
     """Return the message that asks a model to repair its reply."""
     return f"Your reply does not fit the schema:\n{misfit}\nSend the whole reply again, corrected: JSON only."
+
+
+def quoted(text: str, max_tokens: int) -> str:
+    """Return a model's own text as it is sent back to it, cut where it is longer than a reply of so many tokens can be."""
+    most = max_tokens * LONGEST_TOKEN
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def response_format(schema: type[BaseModel]) -> dict[str, Any]:

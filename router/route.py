@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..extras import install_hint
 from .config import ModelSettings
 from .errors import Confidential, NoModel
 from .task import Sensitivity, Task
@@ -108,7 +109,7 @@ def _kept(model: str, entry: str) -> str:
     except ImportError:
         raise NoModel(
             f"{model} needs a key from the system's keyring, and the package keyring is not installed",
-            field="api_key_keyring", got=entry, hint="pip install 'alphaloom[keyring]', or use api_key_env.",
+            field="api_key_keyring", got=entry, hint=f"{install_hint('keyring')}, or use api_key_env.",
         ) from None  # fmt: skip
     try:
         value = keyring.get_password(service, name)

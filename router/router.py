@@ -6,7 +6,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,20 +20,38 @@ from .calls import Calls, Turn
 from .config import RouterConfig
 from .deciding import Decider
 from .decision import Decision
-from .errors import Confidential, ReplyRefused
+from .errors import BudgetEnded, Confidential, ModelFailed, ReplyRefused
 from .health import Health, probe
 from .redaction import redacted
-from .replies import Misfit, complaint, read_reply
+from .replies import Misfit, complaint, quoted, read_reply
 from .route import Route
 from .signed_statements import SignedStatements
 from .spend import Spend, spend_of
 from .task import Message, Reply, Task
 from .timing import Timing
-from .ways import Ways
+from .ways import Decided, Ways
 
 REPAIRS = 2
 SEED_STEP = 1_000_003
 """Between the seeds of replies that are compared: far from those that other work draws."""
+
+
+@dataclass
+class _Taken:
+    """The calls of one task so far, and how many of them were sent now."""
+
+    calls: list[ModelCall] = field(default_factory=list)
+    sent: int = 0
+
+    def add(self, call: ModelCall, *, cached: bool) -> None:
+        """Note a call."""
+        self.calls.append(call)
+        self.sent += not cached
+
+    @property
+    def models(self) -> list[str]:
+        """The models that answered, in order."""
+        return list(dict.fromkeys(call.model for call in self.calls))
 
 
 class Router:
@@ -102,39 +120,53 @@ class Router:
         ModelFailed
             If no model replied, after retries and fallback; `RequestRefused` or `AccessRefused` where asking again is of no use.
         ReplyRefused
-            If no reply fits, after two repairs.
+            If no reply fits, after two repairs at each model that may be asked.
         """
         decided, goes_up = self._ways.begin(task, await self._routed(task))
+        taken = _Taken()
+        said = await self._tries(task, decided, goes_up, taken)
+        while isinstance(said, Misfit) and (further := self._decider.after(*decided, taken.models)):
+            decided = further
+            try:
+                said = await self._tries(task, decided, False, taken)
+            except (ModelFailed, BudgetEnded) as error:  # what was said before stands: a later task may fit
+                said = Misfit(f"{said}\n{error.message}")
+                break
+        if not isinstance(said, Misfit):
+            return self._reply(said, taken)
+        raise ReplyRefused(
+            f"{' and '.join(taken.models)} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{redacted(str(said))}",
+            field=f"{task.role}/{task.intent}",
+            hint=f"The replies lie in the workspace (or in the table objects of its database): {_places(taken.calls)}",
+        )
+
+    async def _tries(self, task: Task, decided: Decided, goes_up: bool, taken: _Taken) -> BaseModel | Misfit:
+        """Ask the first model of a route, or the next where it does not answer, and let it repair its reply."""
         messages = task.messages
-        calls: list[ModelCall] = []
-        sent = 0
+        misfit = Misfit("")
         for tries in range(1 + REPAIRS):
             turn = self._calls.turn(task, decided, messages)
             call, answer, cached = await self._calls.make(turn)
-            calls.append(call)
-            sent += not cached
+            taken.add(call, cached=cached)
             try:
                 value = read_reply(answer, task.schema)
             except Misfit as error:
                 misfit = error
             else:
-                why = await self._doubts(turn, value, calls) if goes_up and tries < REPAIRS else ""
+                why = await self._doubts(turn, value, taken) if goes_up and tries < REPAIRS else ""
                 raised = self._decider.above(*decided, why) if why else None
                 self._ways.note(task, turn.decision, call, valid=raised is None)
                 if raised is None:
-                    return self._reply(value, calls, cached=not sent)
+                    return value
                 decided, goes_up, misfit = raised, False, Misfit(why)
                 continue
             self._ways.note(task, turn.decision, call, valid=False)
             if goes_up and tries + 1 == self._config.routing.local_tries:
                 why = f"{tries + 1} replies of the local tier did not fit; the last: {misfit}"
                 decided = self._decider.above(*decided, why) or decided
-            messages = (*messages, Message("assistant", answer.text or "(nothing)"), Message("user", complaint(misfit)))
-        raise ReplyRefused(
-            f"{calls[-1].model} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{redacted(str(misfit))}",
-            field=f"{task.role}/{task.intent}",
-            hint=f"The replies lie in the workspace (or in the table objects of its database): {_places(calls)}",
-        )
+            said = Message("assistant", quoted(answer.text, task.max_tokens) or "(nothing)")
+            messages = (*messages, said, Message("user", complaint(misfit)))
+        return misfit
 
     def spend(self, run: str) -> Spend:
         """Return what a run's recorded calls took."""
@@ -155,10 +187,11 @@ class Router:
         """Close the connections to the models."""
         await self._calls.close()
 
-    async def _doubts(self, turn: Turn, value: BaseModel, calls: list[ModelCall]) -> str:
+    async def _doubts(self, turn: Turn, value: BaseModel, taken: _Taken) -> str:
         """Ask a small model the same again with other seeds, and return why its reply is not to be relied on; empty if it is.
 
-        Only what the task says is compared; replies that do not fit agree with none. Their calls are counted with the rest.
+        Only what the task says is compared; replies that do not fit, or do not come, agree with none. Their calls are counted
+        with the rest.
         """
         task, routing = turn.task, self._config.routing
         if turn.decision.tier != "local" or not task.compared:
@@ -166,13 +199,12 @@ class Router:
         found: list[object] = [_compared(value, task.compared)]
         for number in range(1, routing.samples):
             other = replace(task, seed=task.seed + number * SEED_STEP)
-            call, answer, _ = await self._calls.make(
-                self._calls.turn(other, (turn.decision, turn.route), turn.messages)
-            )
-            calls.append(call)
+            again = self._calls.turn(other, (turn.decision, turn.route), turn.messages)
             try:
+                call, answer, _ = await self._calls.make(again)
+                taken.calls.append(call)
                 found.append(_compared(read_reply(answer, task.schema), task.compared))
-            except Misfit:
+            except (Misfit, ModelFailed):
                 found.append(object())
         agree = max(found.count(each) for each in found) / len(found)
         if agree >= routing.least_agreement:
@@ -189,8 +221,9 @@ class Router:
                 raise await self._access.waits(task) from None
             raise
 
-    def _reply(self, value: BaseModel, calls: list[ModelCall], *, cached: bool) -> Reply[Any]:
+    def _reply(self, value: BaseModel, taken: _Taken) -> Reply[Any]:
         """Return the reply with what all its calls took."""
+        calls = taken.calls
         last = calls[-1]
         return Reply(
             value=value,
@@ -200,7 +233,7 @@ class Router:
             cost_usd=sum(call.cost_usd for call in calls),
             tokens_in=sum(call.tokens_in for call in calls),
             tokens_out=sum(call.tokens_out for call in calls),
-            cached=cached,
+            cached=not taken.sent,
             repairs=len(calls) - 1,
         )
 

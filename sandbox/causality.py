@@ -29,7 +29,7 @@ from .proof import Proof
 from .seed import drawn_seed
 from .sweep import Swept, narrowed, swept
 
-__all__ = ["CUTS", "prove"]
+__all__ = ["CUTS", "prove", "start_up_of"]
 
 CUTS = 6
 """Days after which the future is cut off, and as many after which it is replaced; only the first is the same."""
@@ -136,7 +136,9 @@ class _Screen:
         outcomes = self._outcomes()
         crashed = [day for day, one in zip(self.cut_off, outcomes, strict=False) if isinstance(one.error, Crashed)]
         start_up, error = 0, ""
-        if crashed:
+        if crashed[:1] == [
+            self._claim.first
+        ]:  # it raises on the day of its own first value: the panel is too short there
             start_up, error = _start_up(self._meter, self._claim, max(crashed))
             self.cut_off, self.replaced = self._days(max(start_up, self._claim.first))
             outcomes = self._outcomes()
@@ -223,6 +225,12 @@ def _start_up(meter: Meter, claim: Claim, crashed: int) -> tuple[int, str]:
             hint="Return missing values where there are too few rows; a factor is computed anew on every day.",
         )  # fmt: skip
     return high, error
+
+
+def start_up_of(meter: Meter, claim: Claim) -> int:
+    """Return how many days at the start of a claim cannot be shown to be causal, since the code raises on so few."""
+    outcome = meter.run(claim.until(claim.first))
+    return _start_up(meter, claim, claim.first)[0] if isinstance(outcome.error, Crashed) else 0
 
 
 def _said(error: SandboxError | None) -> str:

@@ -73,7 +73,7 @@ class Suspect:
 
 
 def claimed(meter: Meter, code: str, frames: Frames) -> Claim:
-    """Return what two calls on the whole panel agree on.
+    """Return what two calls on the whole panel, in interpreters that were started apart, agree on.
 
     Raises
     ------
@@ -84,7 +84,8 @@ def claimed(meter: Meter, code: str, frames: Frames) -> Claim:
     SandboxError
         Whatever a call ended in.
     """
-    one, other = (meter.run(Job(code, frames)).unwrap() for _ in range(2))  # what fails once need not run twice
+    # What fails once need not run twice. All calls of one server share what its start drew by chance: the other is apart.
+    one, other = (meter.run(Job(code, frames, apart=apart)).unwrap() for apart in (False, True))
     cell = first_difference(one, other)
     if cell is not None:
         raise _twice(frames, cell)

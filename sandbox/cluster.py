@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from ..extras import install_hint
 from . import errors
 from .backend import Broken
 from .capability import status
@@ -42,7 +43,6 @@ from .sandbox import Sandbox
 
 __all__ = ["Cluster", "Station"]
 
-INSTALL = "pip install 'alphaloom[ray]'"
 _PANELS, _STORE_MB, _GRACE_S, _START_S = 4, 256, 60.0, 120.0
 _SAME = ("alphaloom", "numpy", "pandas")
 """What must have the same version on every node, since the bytes hang on it."""
@@ -101,10 +101,12 @@ class Station:
         self._worker = self._native.start()
         self._panels: OrderedDict[str, Frames] = OrderedDict()
 
-    def call(self, panel: tuple[str, list[Any]], code: str, rows: int | None, limits: Limits) -> tuple[Any, ...]:
+    def call(
+        self, panel: tuple[str, list[Any]], code: str, rows: int | None, limits: Limits, apart: bool = False
+    ) -> tuple[Any, ...]:
         """Run a job; the answer is plain data, whatever happened."""
         try:
-            return _packed(self._worker.call(Job(code, self._frames(*panel), rows), limits))
+            return _packed(self._worker.call(Job(code, self._frames(*panel), rows, apart=apart), limits))
         except Broken:
             self._worker.close()
             self._worker = self._native.start()
@@ -194,7 +196,7 @@ class _Actor:
     def call(self, job: Job, limits: Limits) -> Outcome:
         """Run a job there; a station that died or does not answer is broken, and the pool has the job redone."""
         ray = _ray()
-        reference = self._station.call.remote(self._stored(job.frames), job.code, job.rows, limits)
+        reference = self._station.call.remote(self._stored(job.frames), job.code, job.rows, limits, job.apart)
         try:
             told = ray.get(reference, timeout=limits.wall_s + _GRACE_S)
         except ray.exceptions.RayTaskError as error:
@@ -240,7 +242,7 @@ class _Ours:
             except Exception as error:
                 ours.close()
                 told = str(error).partition("\n")[0]
-                hint = f"Try: {INSTALL} -U"
+                hint = f"Install a current one: {install_hint('ray')}"
                 raise SandboxUnavailable(f"Ray does not start: {told}", field="ray", hint=hint) from error
         if reachable:
             ours.close()
@@ -259,7 +261,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise SandboxUnavailable("Ray is not installed", field="ray", hint=INSTALL) from None
+        raise SandboxUnavailable("Ray is not installed", field="ray", hint=install_hint("ray")) from None
     return ray
 
 

@@ -30,6 +30,9 @@ class Job:
         The process sees only the first `rows` days, 0 to T, and nothing behind them lies in its memory; None: all.
     patience : int
         How many times the usual seconds by the wall clock it may take.
+    apart : bool
+        Its interpreter descends from another start than those of other jobs: it lies at other addresses, and what the kernel
+        and the libraries drew by chance as it started is not the same.
 
     Raises
     ------
@@ -41,6 +44,7 @@ class Job:
     frames: Frames
     rows: int | None = None
     patience: int = 1
+    apart: bool = False
 
     def __post_init__(self) -> None:
         """Refuse days that the panel does not have: behind its last day lies the next field."""

@@ -153,7 +153,9 @@ def lint(code: str, fields: Collection[str] | None = None) -> tuple[Remark, ...]
         tree = ast.parse(code)
     except SyntaxError as error:
         return (Remark(error.lineno or 0, "syntax", f"not Python: {error.msg}", "Mend this line."),)
-    except (ValueError, RecursionError, MemoryError) as error:
+    except ValueError as error:  # a NUL before Python 3.11.4; half of a surrogate pair
+        return (Remark(0, "syntax", f"not Python: {error}", "Mend this line."),)
+    except (RecursionError, MemoryError) as error:
         return (Remark(0, "syntax", f"cannot be read: {type(error).__name__}", "Write it shorter and plainer."),)
     spelling = Spelling(tree)
     found = {*_entry(tree), *_reading(tree, spelling)}

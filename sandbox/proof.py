@@ -19,6 +19,11 @@ LIMIT = (
 )
 
 
+STEADY = (
+    "Repeatable: two calls on the same panel, in interpreters that were started apart, gave the same bits. Code that is "
+    "random on few calls may pass: no wall takes the processor's own random numbers away."
+)
+
 ALWAYS = 2
 """Days that are always tried, so that an author knows them: the first with a value and the last but one."""
 
@@ -79,7 +84,7 @@ class Proof:
     def words(self) -> tuple[str, ...]:
         """Return what is proven and what is not, a sentence each."""
         return (
-            "Deterministic: two calls on the same panel gave the same bits.",
+            STEADY,
             *(self._of_the_sweep() if self.swept else self._of_the_cuts()),
             *self._of_the_start(),
             LIMIT,
@@ -114,7 +119,7 @@ class Proof:
     def _of_the_sweep(self) -> tuple[str, ...]:
         shown = "all days up to it" if self.memory is None else f"the {self.memory} days up to it"
         said = (
-            f"Swept: each of {self.swept:,} days was computed again by a process of its own that was shown {shown} and no "
+            f"Swept: each of {self.swept - self.start_up:,} days was computed again by a process of its own that was shown {shown} and no "
             "later one, and came out the same. These are the values that are handed on, so no value can know the future."
         )
         return (said,)
@@ -123,8 +128,9 @@ class Proof:
         if not self.start_up:
             return ()
         said = (
-            f"Start-up: the code raises an error on panels of fewer than {self.start_up + 1} days "
-            f"({self.start_up_error}), so the first {self.start_up} days have no values."
+            f"Not shown for the first {self.start_up} days: the code raises an error on panels of fewer than "
+            f"{self.start_up + 1} days ({self.start_up_error}). These days have no values here, whatever a call on the whole "
+            "panel says of them; all else is said of later days alone."
         )
         return (said,)
 

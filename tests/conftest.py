@@ -1,11 +1,27 @@
-"""Processes that tests start import the checkout that the tests stand in, whatever checkout is installed."""
+"""Processes that tests start import the checkout that the tests stand in; properties draw the same examples each time."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+
 ROOT = Path(__file__).resolve().parents[1] / ".root"
+
+# `make test` gives the same result on every run, on a busy machine too: fixed examples, none from an earlier run, no
+# time limit. `make fuzz` draws others. A property that names `max_examples` itself is too slow for as many.
+settings.register_profile(
+    "dev", max_examples=25, derandomize=True, database=None, deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
+settings.register_profile("fuzz", settings.get_profile("dev"), max_examples=400, derandomize=False, print_blob=True)
+settings.load_profile("dev")
+
+# Hypothesis also draws constants of the modules imported so far, so that a property would meet other examples when its
+# file runs alone, and so would `make fuzz SEED=...`.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_configure() -> None:

@@ -6,6 +6,7 @@ python -m benchmarks.router accuracy            on prompts by people who saw not
 python -m benchmarks.router writers             each writer of the training prompts left out in turn; a quarter of an hour
 python -m benchmarks.router replay              cost and quality, by replaying a table that is drawn by a stated law
 python -m benchmarks.router failover            dead, hanging, dying and busy servers, beside LiteLLM's own router; two minutes
+python -m benchmarks.router misbehaving         92 kinds of servers that misbehave: who is asked, what is charged, what comes of it
 python -m benchmarks.router serving             first token, each further one and goodput of a real vLLM on this machine's processor
 
 `--embedding FOLDER` of latency, accuracy and replay adds a sentence embedding of yours: a folder as sentence-transformers
@@ -27,6 +28,7 @@ PARTS = {
     "writers": "the same on each writer of the training prompts, left out in turn",
     "replay": "what is saved at equal quality, beside an oracle, a cascade and five rivals",
     "failover": "what dead, hanging, dying and busy servers cost",
+    "misbehaving": "who is asked and what is charged where servers misbehave in 92 ways",
     "serving": "a real vLLM at 1, 8 and 64 streams, with and without speculation",
 }
 USUAL = ("latency", "accuracy", "replay")

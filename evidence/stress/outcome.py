@@ -79,7 +79,9 @@ class Stressed:
         """Return in one sentence where it breaks."""
         judged = any(word != "untested" for words in self.words for word in words.values())
         if not judged:
-            return "No stress was judged: on the clean days it cannot be told from luck."
+            return (
+                "No stress was judged: without stress no figure is significant (t below 2), or there are too few days."
+            )
         said = f"Breaks in: {'; '.join(self.breaks)}." if self.breaks else "Breaks nowhere that could be judged."
         return f"{said} {LOSES}" if self.clean["net_sharpe"] <= 0 else said
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ...factors import Expression
 from ...market import Panel
+from ...market.adjusted import forwards
+from ...market.known import members
 from ..errors import OverLimits, PythonRefused
 from ..evaluator import Evaluator
 from .outcome import RULE
@@ -29,10 +31,13 @@ def stress_on_search(
         `{window, seed, rule, factors}`, `factors` by id: `{sentence, clean, weaknesses, scenarios}`.
     """
     window = evaluator.windows.search
-    panel = evaluator.panel.rows(window.start, window.stop)
+    sold, level = evaluator.panel, evaluator.engine.panel
+    # Without a quoted close what is traded can be told in money only at the vendor's own level, whatever that knows.
+    panel = (level if "close_raw" in sold.fields else sold).rows(window.start, window.stop)
+    panel = members(panel)  # or the number of later names would move the draws
 
     def evaluate(told: Panel) -> list[NDArray[np.float32]]:
-        return evaluator.engine.on(told).forgiving(PythonRefused, OverLimits).evaluate(expressions)
+        return evaluator.engine.on(forwards(told)).forgiving(PythonRefused, OverLimits).evaluate(expressions)
 
     found = stress(evaluate, panel, evaluator.settings, seed, after)
     return {

@@ -57,10 +57,13 @@ WINDOWED = f"""
 """
 FIELDS = ("open", "high", "low", "close", "volume", "vwap")
 NAMED = "\n".join(f"{name} >> {field}" for field in FIELDS for name in (field, f"FeatureType.{field.upper()}"))
+PYTHON = "open_ >> open"
+"""What Python scripts with AlphaGen call the field, since `open` is a function there."""
 
 RULES = f"""
 # Leaves
 {NAMED}
+{PYTHON}
 Feature(x) >> x
 
 # Arithmetic

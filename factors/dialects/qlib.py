@@ -15,7 +15,8 @@ What its operators mean was read in `qlib/data/ops.py` of pyqlib 0.9.7 and its r
 - A window of 0 is all rows from the first one on, and one between 0 and 1 the weight of today. Neither has an end; only
   the second fades, so it is kept for `EMA` and refused for the rest.
 
-Names such as `CSRank` are not Qlib's own: others register them as custom operators, and they mean the same in most.
+Names such as `CSRank` are not Qlib's own: others register them as custom operators, and they mean the same in most. So do
+`Sqrt`, `Exp`, `Square`, `Reciprocal`, `Tanh` and `Clip`, which AlphaBench adds.
 """
 
 from __future__ import annotations
@@ -164,6 +165,8 @@ Power(2.718281828459045, x) << exp(x) # written as a power of e
 Tanh(x) >> tanh(x)
 Tanh(x) << tanh(x) # {EXTENSION}
 Clip(x, n, m) >> clip(x, n, m)
+Square(x) >> x ** 2
+Reciprocal(x) >> 1 / x # {INFINITE}
 """
 
 ANOTHER = "It reads another instrument, and a formula here reads each name by itself. Add what it reads as a column."

@@ -11,7 +11,13 @@ from .dialect import Dialect
 OWN = "alphaloom"
 NAMES: tuple[str, ...] = ("alphaagent", "alphagen", OWN, "qlib", "worldquant")
 """The languages that formulas can be read from and written to."""
-SAME = {"quantaalpha": "alphaagent", "alpha101": "worldquant", "alpha158": "qlib"}
+SAME = {
+    "quantaalpha": "alphaagent",
+    "alpha101": "worldquant",
+    "alpha158": "qlib",
+    "alphabench": "qlib",
+    "alphaforge": "alphagen",
+}
 """What else people call them."""
 
 

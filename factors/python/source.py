@@ -16,6 +16,9 @@ LONGEST_CODE = 8000
 """Characters of a factor's source."""
 DEEPEST_CODE = 60
 MOST_PIECES = 4000
+LARGEST = 1e308
+SHOWN = 40
+"""Characters of a number that are repeated to its author."""
 CODE = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from|@)[ \t]*[\w.]", re.MULTILINE)
 CONTRACT = 'Write: def factor(panel): return panel["close"].pct_change(5).rank(axis=1, pct=True)'
 
@@ -37,6 +40,7 @@ def parsed(text: str) -> ast.Module:
         raise _refused(f"the code has {len(text)} characters; {LONGEST_CODE} are allowed", text, LONGEST_CODE)
     tree = _read(text)
     _refuse_large(tree, text)
+    _refuse_numbers(tree, text)
     _refuse_other(tree, text)
     return tree
 
@@ -46,9 +50,13 @@ def _read(text: str) -> ast.Module:
         return ast.parse(text)
     except SyntaxError as error:
         place = _column(text, error.lineno or 1, error.offset or 1)
+        if "integer string conversion" in error.msg:
+            raise _out_of_range(error.lineno or 1, "a number of thousands of digits", text, place) from None
         raise _refused(f"line {error.lineno or 1}: {error.msg}", text, place) from None
-    except (ValueError, MemoryError, RecursionError):
-        raise _refused("the code cannot be read: it is nested too deeply, or holds a zero byte", text) from None
+    except ValueError as error:  # a NUL before Python 3.11.4; half of a surrogate pair
+        raise _refused(f"line 1: {error}", text) from None
+    except (MemoryError, RecursionError):
+        raise _refused("the code cannot be read: it is nested too deeply", text) from None
 
 
 def _column(text: str, line: int, column: int) -> int:
@@ -68,6 +76,22 @@ def _refuse_large(tree: ast.Module, text: str) -> None:
             hint = "Test its parts as factors of their own."
             raise _refused("the code is too large, or nested too deeply", text, hint=hint)
         left += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
+
+
+def _refuse_numbers(tree: ast.Module, text: str) -> None:
+    """Refuse numbers that no double can hold: what reads the tree afterwards turns numbers into doubles."""
+    for node in ast.walk(tree):
+        value = node.value if isinstance(node, ast.Constant) else None
+        if not isinstance(value, int | float | complex) or not isinstance(node, ast.Constant):
+            continue
+        parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
+        if any(abs(part) > LARGEST for part in parts):
+            shown = (ast.get_source_segment(text, node) or "a number")[:SHOWN]
+            raise _out_of_range(node.lineno, shown, text, _column(text, node.lineno, node.col_offset + 1))
+
+
+def _out_of_range(line: int, shown: str, text: str, place: int) -> ParseError:
+    return _refused(f"line {line}: {shown} is out of range", text, place, "Numbers lie between -1e308 and 1e308.")
 
 
 def _refuse_other(tree: ast.Module, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import CallsDamaged, LedgerError
-from ..objects import read_json, write_json
+from ..given_file import read_given_text
+from ..objects import FOR_ALL, write_json
 from ..refusal import explained
 from .chain import CALL, Line, read
 from .heads import FORMAT, Head, segments
@@ -58,7 +60,7 @@ def export(folder: Path, file: Path, *, by: str, now: datetime) -> Exported:
             "format": FORMAT, "file": file.name, "sha256": content, "by": by, "time": now.astimezone(UTC).isoformat(),
             "heads": [asdict(reading.heads[name]) for name in sorted(reading.heads)], **reading.record(),
         }  # fmt: skip
-        write_json(summary, body)
+        write_json(summary, body, mode=FOR_ALL)
     return Exported(file, summary, reading)
 
 
@@ -71,12 +73,13 @@ def anchors_of(summary: Path) -> list[Head]:
         If it is no such summary.
     """
     try:
-        return [Head(**each) for each in read_json(summary)["heads"]]
+        return [Head(**each) for each in json.loads(read_given_text(summary))["heads"]]
     except FileNotFoundError:
         raise CallsDamaged(f"there is no summary {summary}", field="--summary", got=str(summary)) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
+        said = f": {error.strerror}" if isinstance(error, OSError) else ""
         raise CallsDamaged(
-            f"{summary} is no summary of an export", field="--summary", got=str(summary),
+            f"{summary} is no summary of an export{said}", field="--summary", got=str(summary),
             allowed="what alphaloom audit export wrote beside its file",
         ) from None  # fmt: skip
 

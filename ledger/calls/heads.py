@@ -19,6 +19,7 @@ from ..digest import digest
 from ..errors import CallsDamaged
 from ..locks import turn
 from ..objects import read_json, write_json
+from ..private import make_folder
 from .chain import BEGUN, Link, written
 from .segment import SUFFIX, Segment, mend
 
@@ -48,7 +49,7 @@ def begin(folder: Path, time: str, process: int) -> tuple[Segment, Link]:
     CallsDamaged
         If the head file is gone or changed while segments are there.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(folder)
     with changing(folder) as heads:
         anchors = [each for name, head in heads.items() for each in _settled(folder / name, head)]
         name = _free(folder, f"calls-{_compact(time)}-{process}")

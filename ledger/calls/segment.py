@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..locks import seized
 from ..objects import settle
+from ..private import file_mode
 from .chain import Line, read
 
 SUFFIX = ".jsonl"
@@ -30,6 +31,7 @@ class Segment:
     def create(cls, path: Path) -> Segment:
         """Make the file of a new segment and hold it; `FileExistsError` if it is there."""
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
+        os.chmod(path, file_mode(path.parent))
         if not seized(handle):  # nobody else knows the name yet
             os.close(handle)
             raise BlockingIOError(f"{path} is locked")

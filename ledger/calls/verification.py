@@ -1,8 +1,12 @@
-"""Reading the record again: what was changed, removed, inserted or moved, and which segments are gone."""
+"""Reading the record again: what was changed, removed, inserted or moved, and which segments are gone.
+
+Hashes without a key show an edit by somebody who does not make the chain again. Who may write to the folder can make all of it
+again, without the lines that tell on them; only a head that was noted elsewhere before shows that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ from .chain import BEGUN, CALL, ENDED, Line, Link, read
 from .heads import HEADS, Head, recorded, surveyed
 from .segment import lines_of
 
+REMADE = "the record was written anew, or lines were taken back, since it was noted"
 MOST_FINDINGS = 100
 """Findings told of one segment; more say nothing new."""
 
@@ -32,9 +37,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verified:
-    """What a reading found: how far each segment goes, findings, and notes on what is no damage."""
+    """What a reading found: how far each segment goes, findings, and notes on what is no damage.
+
+    `tips` are the heads that no later segment names: who notes their hashes elsewhere has noted all lines.
+    """
 
     heads: Mapping[str, Head]
+    tips: tuple[Head, ...]
     calls: int
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
@@ -48,11 +57,12 @@ class Verified:
         """Return the reading as JSON."""
         return {
             "segments": len(self.heads), "calls": self.calls, "root": self.root,
+            "tips": [{"segment": tip.segment, "sequence": tip.sequence, "hash": tip.hash} for tip in self.tips],
             "findings": [each.record() for each in self.findings], "notes": list(self.notes),
         }  # fmt: skip
 
 
-def verified(folder: Path, anchors: Sequence[Head] = ()) -> Verified:
+def verified(folder: Path, anchors: Sequence[Head] = (), noted: Collection[str] = ()) -> Verified:
     """Read every segment of a folder and compare it with its chain, the head file and the later segments.
 
     Parameters
@@ -61,9 +71,12 @@ def verified(folder: Path, anchors: Sequence[Head] = ()) -> Verified:
         Where the segments lie. It may be written to meanwhile.
     anchors : sequence of Head
         What an earlier export said, if there is one: it also shows what somebody who may write to the folder took back.
+    noted : collection of str
+        Hashes of `tips` that somebody noted elsewhere: each must still be that of a line, and then all before it are as
+        they were.
     """
     heads, paths = surveyed(folder)
-    walks = {path.name: _Walk(path) for path in paths}
+    walks = {path.name: _Walk(path, noted) for path in paths}
     told = [*anchors, *(heads or {}).values(), *(head for walk in walks.values() for head in walk.anchors or ())]
     wanted: dict[str, list[Head]] = {}
     for head in told:
@@ -80,15 +93,23 @@ def verified(folder: Path, anchors: Sequence[Head] = ()) -> Verified:
             findings.append(Finding("removed", name, None, "the segment is gone; others name it"))
         else:
             notes.append(f"{name} was announced and never written: its process died in that moment")
+    lost = {*noted}.difference(*(walk.met for walk in walks.values()))
+    findings += [
+        Finding("removed", HEADS, None, f"no line has the noted head {each}: {REMADE}") for each in sorted(lost)
+    ]
     ends = {name: walk.head for name, walk in walks.items() if walk.head is not None}
-    return Verified(ends, sum(walk.calls for walk in walks.values()), tuple(findings), tuple(notes))
+    covered = {head.segment for walk in walks.values() for head in walk.anchors or () if head.final}
+    tips = tuple(ends[name] for name in sorted(ends) if name not in covered)
+    return Verified(ends, tips, sum(walk.calls for walk in walks.values()), tuple(findings), tuple(notes))
 
 
 class _Walk:
     """One way through one segment."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.name = path, path.name
+    def __init__(self, path: Path, noted: Collection[str] = ()) -> None:
+        self.path, self.name, self._noted = path, path.name, noted
+        self.met: set[str] = set()
+        self._latest = ""
         self.anchors = _anchors(path)
         self.calls = 0
         self.head: Head | None = None
@@ -131,12 +152,23 @@ class _Walk:
             self._find("inserted", number, "the line stands after the end of the segment")
         if line.kind == BEGUN and line.record.get("segment") != self.name:
             self._find("moved", number, f"it was begun under another name: {line.record.get('segment')}")
+        if line.link.hash in self._noted:
+            self.met.add(line.link.hash)
+        self._time(number, str(line.record.get("time", "")))
         if line.link.sequence in wanted:
             self._seen[line.link.sequence] = line.link.hash
         self._ended = line.kind == ENDED
         self.calls += line.kind == CALL
         self._at = line.link
         self.head = Head(self.name, line.link.sequence, line.link.hash, self._ended)
+
+    def _time(self, number: int, time: str) -> None:
+        """Note where the time goes back by more than clocks are set right; times are written in UTC, of one length."""
+        if time[:10] < self._latest[:10]:
+            self.notes.append(
+                f"{self.name}, line {number}: its time {time} is before {self._latest} of an earlier line"
+            )
+        self._latest = max(self._latest, time)
 
     def _torn(self, number: int, raw: bytes) -> None:
         """Take what no newline ends for a line that was cut short, unless it is whole but for what should be a newline."""

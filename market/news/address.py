@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from .concepts import LONGEST_WORD
 from .fold import folded
 
 NAME = "speaks as to a reader"
@@ -136,9 +137,13 @@ def _words(sentence: str) -> list[str]:
     return [_plain(piece) for piece in _PIECE.findall(sentence)]
 
 
-@lru_cache(maxsize=1 << 15)
 def _plain(word: str) -> str:
-    """Return one word as it is looked up."""
+    """Return one word as it is looked up; of a very long one, which is none that is known, the beginning."""
+    return _folded(word[:LONGEST_WORD])
+
+
+@lru_cache(maxsize=1 << 15)
+def _folded(word: str) -> str:
     return folded(word)
 
 

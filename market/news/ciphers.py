@@ -64,12 +64,14 @@ def deciphered(text: str) -> Iterator[tuple[str, str]]:
 
 def _odd_words(plain: str) -> list[str]:
     """Return the longest run of words in which none is a frequent one."""
-    best: list[str] = []
-    run: list[str] = []
-    for word in plain.split():
-        run = [] if word.strip(" ,;:'-") in _COMMON else [*run, word]
-        best = run if len(run) > len(best) else best
-    return best[:LONGEST_RUN] if len(best) > 2 else []
+    words = plain.split()
+    first, best, size = 0, 0, 0
+    for place, word in enumerate(words):
+        if word.strip(" ,;:'-") in _COMMON:
+            first = place + 1
+        elif place + 1 - first > size:
+            best, size = first, place + 1 - first
+    return words[best : best + min(size, LONGEST_RUN)] if size > 2 else []
 
 
 def _turned(run: str) -> Iterator[tuple[str, str]]:

@@ -23,6 +23,8 @@ READ_CHARACTERS = 8_000_000
 """A record longer than this is refused, not cut."""
 ROUNDS = 4
 """How often entities and markup are undone before what is left of them is broken."""
+MOST_GROWTH = 3
+"""How many times as long a text may become in NFKC: some single characters become eighteen. What is longer is cut and held back."""
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _DATA_URL = re.compile(r"data:[a-z]{1,20}/[a-z0-9.+-]{1,80}[a-z0-9;=,.+%/_-]*", re.IGNORECASE)
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{200,}={0,2}")
@@ -142,6 +144,9 @@ def _visible(text: str, removed: Counter[str], hidden: Aside) -> str:
         for mark, count in Counter(_ODD.findall(text)).items():
             removed[_kind(mark)] += count
         text = unicodedata.normalize("NFKC", _STACKED.sub(r"\1", _ODD.sub(_instead, text)))
+        if len(text) > (most := MOST_GROWTH * len(before) + 1_000):
+            removed["swelling characters"] += len(text) - most
+            text = text[:most]
         if text == before:
             return text
 

@@ -38,6 +38,8 @@ _TOKEN = re.compile(
 )
 _PIECES = re.compile(r"[^\W_]+")
 _SCRAMBLE_FROM = 6
+LONGEST_WORD = 80
+"""Characters of a word that are looked up: longer than any known word, so that a run of letters costs no more."""
 _LONGEST_PREFIX = 24
 _UNKNOWN_WORD = 4
 
@@ -115,11 +117,13 @@ def _terms(run: str, start: int) -> Iterator[tuple[str, int, int]]:
                 yield "", ats[place - 1], ats[place - 1]  # what is not known takes its place among the words
 
 
-@lru_cache(maxsize=1 << 16)
 def _bits(word: str) -> int:
     """Return what a word may mean: as it is, without accents, with its look-alike letters read as Latin."""
-    if len(word) > 80:
-        return 0
+    return _meaning(word) if len(word) <= LONGEST_WORD else 0
+
+
+@lru_cache(maxsize=1 << 16)
+def _meaning(word: str) -> int:
     bits = 0
     for spelling in {word, accents_off(word), folded(word)}:
         bits |= _looked_up(spelling)
@@ -212,4 +216,7 @@ def _known_words() -> re.Pattern[str]:
     words = {word for word in _lexicon().exact if word.isascii() and word.isalpha() and len(word) > 2} | set(_SHUFFLED)
     words |= {word for word in _lexicon().prefixes if word.isascii() and word.isalpha() and len(word) > 4}
     words |= {"all", "you", "your", "the", "this", "now", "and", "tool", "call"}
-    return re.compile("|".join(sorted(words, key=lambda word: (-len(word), word))))
+    begun: dict[str, list[str]] = {}  # by their first two letters: else every place is compared with every word
+    for word in sorted(words, key=lambda word: (-len(word), word)):
+        begun.setdefault(word[:2], []).append(word[2:])
+    return re.compile("|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in sorted(begun.items())))

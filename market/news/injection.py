@@ -41,6 +41,14 @@ PROSE = 0.6
 """What weighs prose that shows only when it is decoded, whatever it says."""
 LETTERWISE = ("rot13", "reversed", "reversed words", "glued words")
 """Views in which ordinary words become letters that may be a word of some language."""
+MOST_READ, LEAST_READ, VIEWS_PER_LENGTH = 40, 100_000, 100
+"""Disguises of a text are read until they are so many times as long as the text; each counts for a hundredth of it at least.
+
+What is read grows with the length of the text alone, and a text with more disguises is held back unread. Pages of
+documentation in HTML have 23 times their length at most.
+"""
+MOST_PIECES = 4_000
+"""Hidden lines, and strings of scripts, that are read one by one; a text that hides more is held back."""
 _QUOTED = re.compile(r"[\"'`*]([^\"'`*{}\n]{6,400})[\"'`*]")
 _MIXED = re.compile(r"[^\W\d_]{3,}")
 
@@ -167,6 +175,7 @@ def _unseen(clean: Clean) -> Iterator[_Hit]:
         ("other control characters", 8, 0.3),
         ("nested markup", 1, 0.5),
         ("forged ends", 1, 0.6),
+        ("swelling characters", 1, 0.6),
     ):
         if counts.get(kind, 0) >= least:
             yield _Hit(-1, -1, kind, weight)
@@ -190,7 +199,11 @@ def _is_mixed(word: str) -> bool:
 
 def _concealed(clean: Clean) -> list[Sign]:
     """Return the sign of an instruction that the markup hides: in one piece, or in the strings of scripts and styles."""
-    for text in [*clean.hidden.split("\n"), clean.hidden, *_QUOTED.findall(clean.code)]:
+    lines = [*clean.hidden.split("\n"), clean.hidden, *_QUOTED.findall(clean.code)]
+    pieces = dict.fromkeys(filter(str.strip, lines))
+    if len(pieces) > MOST_PIECES:
+        return [Sign("hidden pieces beyond count", 1.0, f"{len(pieces):,} pieces")]
+    for text in pieces:
         found = _heaviest([*_spoken(text, page=True), *_written(text)], text)
         deeper = found if _total(found) >= HIDDEN_FROM else _encoded(text)
         if _total(deeper) >= HIDDEN_FROM:
@@ -201,7 +214,11 @@ def _concealed(clean: Clean) -> list[Sign]:
 def _encoded(text: str) -> list[Sign]:
     """Return the sign of an instruction that shows only when the text is decoded."""
     best, sign, plain = 0.0, None, text.lower()
+    left = MOST_READ * len(text) + LEAST_READ
     for name, reading in views(text):
+        left -= max(len(reading), len(text) // VIEWS_PER_LENGTH, 1)
+        if left < 0:
+            return [Sign("disguises beyond count", 1.0, _excerpt(_Hit(0, EXCERPT, name, 1.0), text))]
         last = name.rpartition(", ")[2]
         letterwise = last in LETTERWISE
         hits = [*_spoken(reading, strange=not letterwise), *(() if letterwise else _written(reading))]
@@ -254,7 +271,9 @@ def _joined(one: list[Sign], other: list[Sign]) -> list[Sign]:
 
 def _excerpt(hit: _Hit, text: str) -> str:
     """Return the words of a hit on one line."""
-    return " ".join(text[hit.start : hit.end].split())[:EXCERPT] if hit.start >= 0 else ""
+    return (
+        " ".join(text[hit.start : min(hit.end, hit.start + 10 * EXCERPT)].split())[:EXCERPT] if hit.start >= 0 else ""
+    )
 
 
 def _total(signs: list[Sign]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from ...ledger.given_file import read_given
 from .feeds import read_feed
 from .filings import read_filings
 from .item import NewsItem
@@ -74,10 +75,7 @@ def _records(source: NewsSource, findings: Findings) -> tuple[list[RawRecord], s
 def _bytes(path: Path, findings: Findings) -> bytes | None:
     """Return the bytes of a file, or None where it cannot be read, which is noted."""
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            findings.add(0, "path", "the file is too large", allowed=f"at most {LARGEST_FILE:,} bytes")
-            return None
-        return path.read_bytes()
+        return read_given(path, LARGEST_FILE)
     except OSError as problem:
         findings.add(0, "path", "the file cannot be read", problem.strerror or problem)
         return None

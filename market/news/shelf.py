@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...ledger import canonical_json
+from ...ledger.private import make_file, make_folder
 from ...ledger.refusal import explained
 from ...ledger.sqlite import immediate
 from ..errors import ShelfError
@@ -51,7 +52,8 @@ class Shelf:
         self._path = Path(folder) / FILE
         self._lock = threading.RLock()
         with explained(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent)
+            make_file(self._path)
             self._connection = sqlite3.connect(
                 self._path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
             )

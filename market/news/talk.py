@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
-from .concepts import BIT, Mark
+from .concepts import BIT, LONGEST_WORD, Mark
 from .fold import folded
 
 SPAN = 28
@@ -165,9 +165,13 @@ def _tables() -> tuple[dict[str, float], dict[str, float], frozenset[str]]:
     return exact, prefixes, frozenset(_ORDERS.split())
 
 
-@lru_cache(maxsize=1 << 16)
 def _weighed(word: str) -> tuple[str, float, bool]:
-    """Return what a word counts as, its weight, and whether it opens an order."""
+    """Return what a word counts as, its weight, and whether it opens an order; a very long one as its beginning."""
+    return _known(word[:LONGEST_WORD])
+
+
+@lru_cache(maxsize=1 << 16)
+def _known(word: str) -> tuple[str, float, bool]:
     exact, prefixes, orders = _tables()
     plain = folded(word)
     if plain in exact:

@@ -24,13 +24,13 @@ PAYLOADS = frozenset(("base64", "base32", "base85", "hexadecimal", "binary", "oc
 DISGUISES = frozenset(("upside down", "Braille", "shifted letters", "reversed prose"))
 """Views that are given only where words come out."""
 _BASE85 = re.compile(r"(?<!\S)(?=[!-~]{0,60}[!-/:-@\[-`])[!-u]{24,2000}(?!\S)")
-_OCTAL = re.compile(r"(?<!\d)(?:\\?[01]?[0-7]{2}[\s,]{1,2}){7,}[01]?[0-7]{2}(?!\d)")
+_OCTAL = re.compile(r"(?<!\d)(?:\\?[01]?[0-7]{2}[\s,]{1,2}){7,}+(?:\\?[01]?[0-7]{2}(?!\d))?")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _BROKEN_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{6,}+(?:\s{1,3}[A-Za-z0-9+/_=-]{6,}+){2,}")
 _BASE32 = re.compile(r"\b[A-Z2-7]{16,}={0,6}")
 _HEX = re.compile(r"(?:(?:0x|\\x|%)?[0-9A-Fa-f]{2}[\s:,;-]?){8,}")
 _BITS = re.compile(r"(?:[01]{7,8}[\s,]*){6,}")
-_CODES = re.compile(r"(?<!\d)(?:&?#?\d{2,3}[\s,;-]{1,4}){8,}\d{2,3}(?!\d)")
+_CODES = re.compile(r"(?<!\d)(?:&?#?\d{2,3}[\s,;-]{1,4}){8,}+(?:&?#?\d{2,3}(?!\d))?")
 _ESCAPES = re.compile(r"(?:\\u\{?([0-9a-fA-F]{4,6})\}?)")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}|(?<=\w)\+(?=\w)")
 _LEETED = re.compile(

@@ -24,6 +24,7 @@ class Scope(StrEnum):
     GATE_SUBMIT = "gate:submit"
     RULES_READ = "rules:read"
     MODEL_ASK = "model:ask"
+    MODEL_OPERATE = "model:operate"
     DATA_CONFIDENTIAL = "data:confidential"
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .fetching import Unanswered, checked_url, fetched
+from ...ledger.given_file import read_given
+from .fetching import LARGEST, Unanswered, checked_url, fetched
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -46,7 +47,7 @@ class KeySet:
     def at(cls, place: str | Path, pace: Pace | None = None) -> KeySet:
         """Return the keys of a JWKS file, or at an address (https)."""
         if isinstance(place, Path) or "://" not in place:
-            return cls(Path(place).read_bytes, pace)
+            return cls(lambda: read_given(Path(place), LARGEST), pace)
         url = checked_url(place, "jwks")
         return cls(lambda: fetched(url), pace)
 

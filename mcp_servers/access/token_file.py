@@ -21,8 +21,10 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from ...ledger import SettingsError
 from ...ledger.errors import Mistake
+from ...ledger.given_file import open_given
 from ...ledger.objects import write_whole
 from ...ledger.settings import parse_settings, refused
+from ...ledger.yaml_text import QuotingDumper
 from .caller import checked_scope
 
 HEAD = """\
@@ -85,18 +87,6 @@ class _Tokens(BaseModel):
         return self
 
 
-class _Dumper(yaml.SafeDumper):
-    """Quotes every text that begins with no letter: our reader takes 12e4 for a number, as YAML 1.2 does."""
-
-
-_Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style=None if text[:1].isalpha() else '"'
-    ),
-)
-
-
 class Signature(NamedTuple):
     """By what a file that was changed or exchanged is known from the one that was read."""
 
@@ -120,7 +110,7 @@ def read_entries(path: Path) -> tuple[tuple[Entry, ...], Signature]:
         With every mistake: who else may read it, unknown keys, wrong values. A secret in a wrong place is not repeated.
     """
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             told = os.fstat(file.fileno())
             body = file.read().decode()
     except FileNotFoundError:
@@ -142,13 +132,15 @@ def read_entries(path: Path) -> tuple[tuple[Entry, ...], Signature]:
 def write_entries(path: Path, entries: Sequence[Entry]) -> None:
     """Write the file, whole or not at all, for its owner alone."""
     told = [each.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for each in entries]
-    body = HEAD + str(yaml.dump({"tokens": told}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000))
+    body = HEAD + str(
+        yaml.dump({"tokens": told}, Dumper=QuotingDumper, sort_keys=False, allow_unicode=True, width=1000)
+    )
     write_whole(path, body.encode(), mode=0o600)
 
 
 def checked_entry(members: dict[str, Any]) -> Entry:
     """Return a new entry; `SettingsError` with every mistake of it."""
-    body = str(yaml.dump(members, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
+    body = str(yaml.dump(members, Dumper=QuotingDumper, sort_keys=False, allow_unicode=True))
     try:
         return parse_settings(body, Entry, "the new token")
     except SettingsError as error:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...extras import install_hint
+from ...ledger.given_file import read_given_text
 from ..errors import BadClassifier
 from .frames import unframed
 
 __all__ = ["Encoder", "Rows"]
 
-INSTALL = "pip install 'alphaloom[embedding]'"
 MODELS = ("model.onnx", "onnx/model.onnx")
 KINDS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 POOLED = "sentence_embedding"
@@ -112,7 +113,7 @@ class Encoder:
         """Return what `1_Pooling/config.json` says makes one row of a text's tokens, in either of its spellings; else the mean."""
         told: dict[str, Any] = {}
         with suppress(OSError, ValueError, TypeError):
-            told = dict(json.loads((self._folder / "1_Pooling" / "config.json").read_text("utf-8")))
+            told = dict(json.loads(read_given_text(self._folder / "1_Pooling" / "config.json")))
         flags = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
         spelled = [
             flags.get(name, name) for name, held in told.items() if name.startswith("pooling_mode_") and held is True
@@ -128,7 +129,7 @@ class Encoder:
         """Return how many tokens are read: what the folder says, else what the tokenizer does."""
         place = self._folder / "sentence_bert_config.json"
         with suppress(OSError, ValueError, KeyError, TypeError):
-            return max(8, min(int(json.loads(place.read_text("utf-8"))["max_seq_length"]), MOST_TOKENS))
+            return max(8, min(int(json.loads(read_given_text(place))["max_seq_length"]), MOST_TOKENS))
         cut = self._tokenizer.truncation
         return max(8, min(int(cut["max_length"]) if cut else TOKENS, MOST_TOKENS))
 
@@ -154,7 +155,7 @@ def _libraries() -> tuple[Any, Any]:
     except ImportError as error:
         raise BadClassifier(
             f"an embedding of your own needs {error.name}, which is not installed", field="routing.embedding",
-            hint=f"{INSTALL}, or leave routing.embedding out.",
+            hint=f"{install_hint('embedding')}, or leave routing.embedding out.",
         ) from None  # fmt: skip
     return onnxruntime, tokenizers
 

@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...ledger.private import make_folder
+
 __all__ = ["Arrays", "digest", "keep", "kept"]
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -42,7 +44,7 @@ def kept(path: Path) -> Arrays | None:
 def keep(path: Path, arrays: Arrays) -> None:
     """Keep arrays whole or not at all; where nothing can be written they are made again the next time."""
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         told: dict[str, Any] = {**arrays, _DIGEST: np.array(digest(arrays))}
         handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
         try:

@@ -14,6 +14,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...ledger.given_file import read_given
 from ..errors import BadClassifier
 from .features import BUCKETS, Features, features, plain, weighed
 from .neighbours import Neighbours
@@ -98,7 +99,7 @@ class Table:
             The file is not there, or it is none.
         """
         try:
-            body = path.read_bytes()
+            body = read_given(path)
             with np.load(io.BytesIO(body), allow_pickle=False) as held:
                 table = cls(
                     held["steps"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from ...ledger import digest
+from ...ledger.given_file import open_given
 from ..errors import Confidential, DocumentUnusable
 from ..task import Sensitivity
 from .opening import plain
@@ -110,7 +112,7 @@ def _read(path: Path, screen: Screen) -> tuple[str | None, str]:
     if path.suffix.lower() not in KINDS:
         return None, f"is no {' or '.join(KINDS)}"
     try:
-        with path.open(encoding="utf-8") as file:
+        with io.TextIOWrapper(open_given(path), encoding="utf-8") as file:
             raw = file.read(LONGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
         return None, f"cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...extras import install_hint
 from ..errors import ContextError, StoreUnusable
 from .store import Place, Size, checked
 
-INSTALL = "pip install 'alphaloom[redis]'"
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 # KEYS: the item, order of use, sizes, counters. An item that the server itself evicted is taken off the books when it is
@@ -189,7 +189,7 @@ def driver() -> Any:
     try:
         import redis
     except ImportError:
-        raise StoreUnusable("a context cache in Redis needs redis-py", field="context", hint=f"Install it: {INSTALL}") from None  # fmt: skip
+        raise StoreUnusable("a context cache in Redis needs redis-py", field="context", hint=f"Install it: {install_hint('redis')}") from None  # fmt: skip
     return redis
 
 

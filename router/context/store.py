@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import threading
@@ -12,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from ...ledger.private import make_file, make_folder
 from ..errors import ContextError, StoreUnusable
 
 _KEY = re.compile(r"[a-z]{1,20}:[0-9a-f]{64}")
@@ -123,8 +123,8 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._touched: dict[str, None] = {}
         with self._lock, self._explained():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # documents may be confidential
+            make_folder(path.parent)
+            make_file(path)  # documents may be confidential
             self._connection = sqlite3.connect(
                 path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
             )

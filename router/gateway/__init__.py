@@ -7,8 +7,7 @@ Bytes pass through as they are; what is added is who asks (a bearer token), a pl
 from __future__ import annotations
 
 from .endpoint import Endpoint
-from .gateway import Gateway
-from .running import run
+from .gateway import Gateway, application
 from .settings import GatewaySettings
 
-__all__ = ["Endpoint", "Gateway", "GatewaySettings", "run"]
+__all__ = ["Endpoint", "Gateway", "GatewaySettings", "application"]

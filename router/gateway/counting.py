@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..quota import MOST_TOKENS
+from .calls import Asked
 
 __all__ = ["Reply", "Yardstick", "letters"]
 
@@ -16,6 +17,10 @@ NAMES = frozenset({"id", "index", "name", "object", "role", "type"})
 
 MOST_KEPT = 16 << 20
 """Bytes of a reply that is no stream which are kept until its end, to read its usage."""
+MOST_OF_A_LINK = 1 << 16
+"""Tokens that a picture or a film has which a call only names."""
+LONGEST_TOKEN = 16
+"""Bytes of a token of a reply, on average at most."""
 BLANK = re.compile(rb"\r?\n\r?\n")
 
 
@@ -73,6 +78,14 @@ class Reply:
         else:
             self._read(bytes(self._held))
         self._held.clear()
+
+    def bound(self, call: Asked) -> None:
+        """Believe of the usage what the call can have taken: at most a token a byte, or what it asked for, and no less than was written."""
+        if self.tokens_in is not None:
+            self.tokens_in = min(self.tokens_in, len(call.body) + call.body.count(b"_url") * MOST_OF_A_LINK)
+        if self.tokens_out is not None:
+            most = max(call.most_tokens_out, self.written)
+            self.tokens_out = max(min(self.tokens_out, most), self.written // LONGEST_TOKEN)
 
     def out(self, yard: Yardstick) -> int:
         """Return the tokens of the reply: as it says itself, else the more of its parts and of what its bytes suggest."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
@@ -14,13 +15,13 @@ __all__ = ["Endpoint", "Headers", "passed_back"]
 Headers = list[tuple[bytes, bytes]]
 CONNECT_S, SILENT_S = 5.0, 900.0
 """How long a connection may take to open, and how long an endpoint may say nothing; clients give up before."""
-LINK = frozenset(
-    {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te", b"trailer",
-     b"transfer-encoding", b"upgrade"}
-)  # fmt: skip
-"""Headers that speak of one connection, not of what is sent over it (RFC 9110, 7.6.1)."""
 PASSED = frozenset({b"accept", b"content-type", b"user-agent"})
 """Of a request: what reaches the endpoint. Whatever else there is may be a key, who asks, or one of its own controls."""
+PASSED_BACK = frozenset(
+    {b"cache-control", b"content-encoding", b"content-length", b"content-type", b"retry-after", b"retry-after-ms",
+     b"x-request-id", b"x-should-retry"}
+)  # fmt: skip
+"""Of a reply: what clients of the OpenAI API read. Whatever else there is may be a cookie, or tell of the endpoint's inside."""
 
 
 class Endpoint:
@@ -40,6 +41,7 @@ class Endpoint:
         self._client = httpx2.AsyncClient(
             timeout=httpx2.Timeout(SILENT_S, connect=CONNECT_S), trust_env=False, follow_redirects=False,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # one tenant's would be sent with another's call
         )  # fmt: skip
 
     @asynccontextmanager
@@ -75,8 +77,8 @@ class Endpoint:
 
 
 def passed_back(response: httpx2.Response) -> Headers:
-    """Return the headers of a reply that speak of the reply itself."""
-    return [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in LINK]
+    """Return the headers of a reply that a client needs."""
+    return [(name.lower(), value) for name, value in response.headers.raw if name.lower() in PASSED_BACK]
 
 
 def _away(how: str, status: int) -> EndpointAway:

@@ -7,6 +7,7 @@ or not, and the endpoint is hung up on too. Tokens come from headers, go nowhere
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -44,9 +45,10 @@ AT_ONCE = 64 << 10
 
 @dataclass
 class _Tenant:
-    """One tenant: its books, how long its tokens are, and whether a large call of its is being read."""
+    """One tenant: its books, its prefixes' salt, how long its tokens are, and whether a large call of its is being read."""
 
     account: Account = field(default_factory=Account)
+    salt: str = field(default_factory=secrets.token_urlsafe)
     read: Yardstick = field(default_factory=Yardstick)
     written: Yardstick = field(default_factory=Yardstick)
     reading: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, 1))
@@ -66,6 +68,8 @@ class Gateway:
         What the gate was made from, and the rest of the file of tenants.
     who : callable
         A bearer token to the name of its tenant; `NotAdmitted` or `NotAllowed` if it has none.
+    operates : callable
+        Tells whether a bearer token is the operator's, who is shown the counts of all tenants.
     seconds : callable
         A clock that only ever rises.
     patience : float
@@ -80,6 +84,7 @@ class Gateway:
     fairness: FairnessSettings
     settings: GatewaySettings
     who: Callable[[str], str]
+    operates: Callable[[str], bool] = lambda _: False
     seconds: Callable[[], float] = time.monotonic
     patience: float = 60.0
     look: float = 10.0
@@ -129,12 +134,10 @@ class Gateway:
 
     def _name(self, scope: Scope) -> str:
         """Return whose call it is."""
-        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        kind, _, bearer = header.decode("latin-1").partition(" ")
-        return self.who(bearer.strip() if kind.lower() == "bearer" else "")
+        return self.who(_bearer(scope))
 
     async def _seen(self, scope: Scope, send: Send) -> None:
-        """Pass on what spends nothing; metrics tell tenants' names to tenants only."""
+        """Pass on what spends nothing; metrics tell a tenant of itself."""
         path = scope["path"]
         if path == "/v1/models":
             self._name(scope)
@@ -153,16 +156,18 @@ class Gateway:
             raise Gone from None
 
     def _lines(self, scope: Scope) -> bytes:
-        try:
-            known = bool(self._name(scope))
-        except GatewayError:
-            known = False
+        """Return the lines of our own: everybody's for the operator, a tenant's for itself, sums for who shows no token."""
         books = {name: tenant.account for name, tenant in self._tenants.items()}
-        return lines(self.gate, self.fairness.places, books, by_tenant=known)
+        try:
+            told = {*books} if self.operates(_bearer(scope)) else {*books} & {self._name(scope)}
+        except GatewayError:
+            told = set()
+        return lines(self.gate, self.fairness.places, books, told)
 
     async def _called(self, scope: Scope, receive: Receive, outlet: Outlet) -> None:
         """Take a call in, pass it on in its turn, and book what became of it."""
         name = self._name(scope)
+        scope.setdefault("state", {})["known"] = True  # its connection makes room for nobody while it is answered
         tenant = self._tenants.setdefault(name, _Tenant())
         outcome = "left"
         try:
@@ -181,7 +186,8 @@ class Gateway:
     async def _passed(self, scope: Scope, name: str, body: bytes, outlet: Outlet) -> str:
         """Pass a call on in its turn; return what became of it."""
         tenant = self._tenants[name]
-        read = partial(asked, body, self._limits, scope["path"])
+        salt = tenant.salt if self.settings.cache_salt else ""
+        read = partial(asked, body, self._limits, scope["path"], salt)
         call = await anyio.to_thread.run_sync(read, limiter=tenant.reading) if len(body) > AT_ONCE else read()
         came = self.seconds()
         async with self._turn(name, tenant.read.tokens(call.letters), call.most_tokens_out) as place:
@@ -209,9 +215,8 @@ class Gateway:
 
     async def _sent(self, scope: Scope, tenant: _Tenant, call: Asked, place: Place, outlet: Outlet) -> str:
         """Send a call and pass the reply on; return what became of it."""
-        path = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
         try:
-            async with self.endpoint.asked("POST", path, scope["headers"], call.body) as answer:
+            async with self.endpoint.asked("POST", scope["path"], scope["headers"], call.body) as answer:
                 return await _relayed(answer, tenant, call, place, outlet)
         except EndpointAway:
             if not outlet.begun:  # nothing was served
@@ -242,6 +247,7 @@ def _charge(tenant: _Tenant, call: Asked, place: Place, reply: Reply, *, served:
     if not served:
         place.took(0)
         return
+    reply.bound(call)
     tokens_in = tenant.read.tokens(call.letters) if reply.tokens_in is None else reply.tokens_in
     if reply.tokens_in is not None:
         place.brought(reply.tokens_in)
@@ -255,6 +261,13 @@ def _charge(tenant: _Tenant, call: Asked, place: Place, reply: Reply, *, served:
         tenant.account.tokens_out += tokens_out
     if reply.tokens_out is not None:
         tenant.written.learn(reply.written, reply.tokens_out)
+
+
+def _bearer(scope: Scope) -> str:
+    """Return the bearer token of a request; empty where it shows none."""
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, bearer = header.decode("latin-1").partition(" ")
+    return bearer.strip() if kind.lower() == "bearer" else ""
 
 
 def _ends() -> GatewayEnds:

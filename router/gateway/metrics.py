@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from ..fairness import Gate
@@ -23,17 +23,17 @@ class Account:
     placed: int = 0
 
 
-def lines(gate: Gate, places: int, accounts: Mapping[str, Account], *, by_tenant: bool) -> bytes:
-    """Return the gateway's own lines; who shows no token is told no tenant's name and no tenant's share."""
-    names = sorted(accounts) if by_tenant else []
-    told = [
+def lines(gate: Gate, places: int, accounts: Mapping[str, Account], told: Collection[str]) -> bytes:
+    """Return the gateway's own lines: of the tenants that are told, and sums over everybody where none is."""
+    names = sorted(told)
+    found = [
         _gauge("places", "Calls that the endpoint is let answer at once.", {"": places}),
         _gauge("places_free", "Places that nobody holds.", {"": gate.free}),
         _gauge("waiting", "Calls that wait for a place.", _each(names, gate.waiting, accounts)),
         _gauge("running", "Calls that hold a place.", _each(names, gate.running, accounts)),
     ]
-    if by_tenant:
-        told += [
+    if names:
+        found += [
             _counter("served_tokens_total", "Weighted tokens that a tenant was served.", _each(names, gate.served, {})),
             _counter("tokens_in_total", "Tokens in.", {_of(name): accounts[name].tokens_in for name in names}),
             _counter("tokens_out_total", "Tokens out.", {_of(name): accounts[name].tokens_out for name in names}),
@@ -42,7 +42,7 @@ def lines(gate: Gate, places: int, accounts: Mapping[str, Account], *, by_tenant
             _counter("calls_total", "Calls that ended, by what became of them.",
                      {_of(name, outcome): many for name in names for outcome, many in accounts[name].calls.items()}),
         ]  # fmt: skip
-    return "".join(told).encode()
+    return "".join(found).encode()
 
 
 def _each(names: list[str], value: Callable[[str], float], everybody: Mapping[str, Account]) -> dict[str, float]:

@@ -28,7 +28,11 @@ class GatewaySettings(BaseModel):
     call_tokens: int | None = Field(
         default=None, ge=1, le=MOST_TOKENS, description="most that a call may say of it; the plan's max-model-len"
     )
-    connections: int = Field(default=1000, ge=1, description="open at once; a call on one more is answered 503")
+    connections: int = Field(default=1000, ge=1, description="open at once; those that wait for their client make room")
+    cache_salt: bool = Field(
+        default=True,
+        description="give each tenant's prefixes a salt, as vLLM takes it; false: the endpoint refuses such a field",
+    )
     megabytes: int = Field(default=64, ge=1, description="of calls that one tenant has open at once")
     tenants: dict[str, TenantSettings] = Field(default={}, description="by name; any other has the default's")
     default: TenantSettings = TenantSettings()

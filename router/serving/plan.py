@@ -11,6 +11,9 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from ...ledger import SettingsError
+from ...ledger.given_file import read_given_text
+from ...ledger.yaml_text import QuotingDumper, parse_text
 from ..errors import PlanUnreadable
 from .arithmetic import lines
 from .choice import choose, length_read
@@ -208,18 +211,21 @@ def arguments(plan: Plan, **changes: Any) -> list[str]:
 def written(plan: Plan) -> str:
     """Return a plan as YAML, with the command at its head."""
     command = " ".join(shlex.join(["python", "-m", "vllm.entrypoints.openai.api_server", *arguments(plan)]).split())
-    body = yaml.safe_dump(plan.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=118)
+    body = yaml.dump(plan.model_dump(mode="json"), Dumper=QuotingDumper, sort_keys=False, allow_unicode=True, width=118)
     return f"# What it starts: {command}\n# Start it with: alphaloom models serve THIS_FILE\n{body}"
 
 
 def read(file: Path) -> Plan:
     """Read a plan, or say what is wrong with it."""
     try:
-        held = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = parse_text(read_given_text(file), str(file))
     except OSError as error:
         raise PlanUnreadable(f"{file} cannot be read: {error.strerror or error}", field="PLAN") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+    except (UnicodeDecodeError, SettingsError) as error:
         raise PlanUnreadable(f"{file} is no YAML: {str(error).splitlines()[0]}", field="PLAN") from None
+    if text.mistakes:
+        raise PlanUnreadable(f"{file}: {text.mistakes[0]}", field="PLAN")
+    held = text.value
     if not isinstance(held, dict) or not held.keys() & Plan.model_fields.keys():
         named = isinstance(held, dict) and "models" in held
         raise PlanUnreadable(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ...ledger.given_file import read_given_text
 from ..errors import UnknownModel
 from .architecture import Architecture, Experts, Latent
 
@@ -48,7 +49,7 @@ class Numbers:
 def from_file(file: Path) -> Architecture:
     """Read a config.json; the weights are looked for beside it."""
     try:
-        config = json.loads(file.read_text(encoding="utf-8"))
+        config = json.loads(read_given_text(file))
     except OSError as error:
         raise UnknownModel(f"{file} cannot be read: {error.strerror or error}", field="--model") from None
     except ValueError as error:

@@ -6,9 +6,10 @@ import array
 import signal
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from ..backend import ENVIRONMENT, Broken, judge
@@ -66,6 +67,8 @@ class Native:
 
     def __init__(self, omit: Collection[LayerName] = (), *, tested: bool = False) -> None:
         self._server: _Server | None = None
+        self._other: _Server | None = None
+        self._starting = threading.Lock()
         self._omit = frozenset(omit)
         self.stamp = f"NOT CONTAINED: ran without {', '.join(sorted(omit))}" if omit else ""
         self._tested = tested or bool(omit)
@@ -83,7 +86,7 @@ class Native:
         except Broken:  # the server has died since it was last used
             self.close()
             channel = self._fork()
-        worker = NativeWorker(channel, self.stamp)
+        worker = NativeWorker(channel, self.stamp, self._apart)
         if not self._tested:
             insist(worker)
             self._tested = True
@@ -94,19 +97,35 @@ class Native:
             self._server = _Server(self._omit)
         return self._server.fork()
 
+    def _apart(self) -> NativeWorker:
+        """Return a worker of a server that was started apart, at addresses of its own."""
+        with self._starting:
+            for _ in range(2):
+                try:
+                    self._other = self._other or _Server(self._omit, chance=True)
+                    return NativeWorker(self._other.fork(), self.stamp)
+                except Broken as error:  # it has died since it was last used, or cannot start
+                    broken = error
+                    if self._other is not None:
+                        self._other.close()
+                    self._other = None
+        raise broken
+
     def close(self) -> None:
-        """End the server."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        """End the servers."""
+        with self._starting:
+            for server in (self._server, self._other):
+                if server is not None:
+                    server.close()
+            self._server = self._other = None
 
 
 class _Server:
-    """The interpreter that was started by exec."""
+    """The interpreter that was started by exec; with `chance` at addresses that the kernel draws."""
 
-    def __init__(self, omit: frozenset[str]) -> None:
+    def __init__(self, omit: frozenset[str], *, chance: bool = False) -> None:
         self._socket, there = socket.socketpair()
-        with there, same_addresses():
+        with there, nullcontext() if chance else same_addresses():
             self._process = subprocess.Popen(
                 _command(there.fileno(), omit), env=ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
@@ -143,13 +162,17 @@ class _Server:
 
 
 class NativeWorker:
-    """One forked worker and its socket."""
+    """One forked worker and its socket; `other` makes the one that takes jobs which run apart."""
 
-    def __init__(self, channel: socket.socket, stamp: str) -> None:
-        self._channel, self._stamp = channel, stamp
+    def __init__(self, channel: socket.socket, stamp: str, other: Callable[[], NativeWorker] | None = None) -> None:
+        self._channel, self._stamp, self._make_other = channel, stamp, other
+        self._other: NativeWorker | None = None
 
     def call(self, job: Job, limits: Limits) -> Outcome:
         """Run a job in a fresh process."""
+        if job.apart and self._make_other is not None:
+            self._other = self._other or self._make_other()
+            return self._other.call(job, limits)
         started = time.perf_counter()
         try:
             code = encoded(job.code)
@@ -184,10 +207,14 @@ class NativeWorker:
         """Hang up: the watch ends the call, and whoever waits for the answer is told that there is none."""
         with suppress(OSError):  # it may have ended by itself
             self._channel.shutdown(socket.SHUT_RDWR)
+        if self._other is not None:
+            self._other.stop()
 
     def close(self) -> None:
-        """Close the socket; the worker ends."""
+        """Close the sockets; the workers end."""
         self._channel.close()
+        if self._other is not None:
+            self._other.close()
 
 
 def _command(descriptor: int, omit: frozenset[str]) -> list[str]:
@@ -238,6 +265,11 @@ def _outcome(reply: bytes, answer: Answer, limits: Limits, started: float, stamp
     return Outcome(None if error else values, error, wall_ms, cpu_ms, peak_mb, names, stamp)
 
 
+def _forbidden(status: bytes, answer: Answer) -> bool:
+    """Tell whether the code gave up at a refusal: Python 3.13 raises where earlier ones take a refused clock for 1970."""
+    return status == CRASHED and "PermissionError: " in answer.text()
+
+
 def _error(
     status: bytes, ended: int, sign: int, tried: tuple[str, ...], answer: Answer, limits: Limits, words: str
 ) -> SandboxError | None:
@@ -252,7 +284,7 @@ def _error(
             f"the walls could not be built: {words or 'the process ended first'}", field=words.partition(": ")[0],
             hint="Ask: alphaloom sandbox status",
         )  # fmt: skip
-    if status == GOOD and (asked := sorted(_CLOCKS & set(tried))):
+    if (asked := sorted(_CLOCKS & set(tried))) and (status == GOOD or _forbidden(status, answer)):
         return Refused(
             f"the code asked for the time ({', '.join(asked)}), and there is no clock in the sandbox", field="code",
             got=asked[0], hint="Take days from the panel: panel['close'].index.",

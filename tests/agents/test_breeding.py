@@ -26,7 +26,7 @@ def windows(node: Node) -> float:
 
 
 @pytest.mark.parametrize("name", NAMED)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10_000))
 def test_a_change_gives_a_formula_that_can_be_written_and_often_read(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -49,7 +49,7 @@ def test_most_changes_of_a_typical_formula_are_valid() -> None:
 
 
 @given(seed=st.integers(0, 1_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_directed_changes_do_what_they_are_called(seed: int) -> None:
     root, rng = parse("ts_mean(returns, 20) / ts_std(returns, 40)").root, np.random.default_rng(seed)
     do = {name: change(root, STOCK, rng) for name, change in DIRECTED.items()}

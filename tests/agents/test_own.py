@@ -232,3 +232,9 @@ def test_the_example_of_hypotheses_is_what_the_reader_takes() -> None:
     path = Path(__file__).resolve().parents[2] / "examples" / "own_hypotheses.yaml"
     read = read_settings(path, OwnHypotheses).hypotheses
     assert [each.direction for each in read] == [-1, 1]
+
+
+def test_a_page_whose_header_names_another_page_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "eval.md").write_text("---\nname: factor\nversion: 1\n---\nWrite formulas.\n")
+    with pytest.raises(PromptError, match="says that it is the page 'factor'"):
+        read_folder(tmp_path)

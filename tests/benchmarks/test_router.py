@@ -87,7 +87,7 @@ def test_a_saving_is_that_of_the_best_cut(table: Table) -> None:
     assert found.saving_at == pytest.approx(brute(few, list(scores), 0.5))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 1_000))
 def test_every_curve_goes_from_one_end_to_the_other_and_chance_is_half(seed: int) -> None:
     few = drawn(PROMPTS[::4], LAW, seed)

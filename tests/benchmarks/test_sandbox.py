@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +49,28 @@ def test_growth_is_seen() -> None:
     assert not calls.flat(begin, [Held("caller", 60.0, 9), Held("server", 30.0, 4)])
     assert not calls.flat(begin, [Held("caller", 50.0, 10), Held("server", 30.0, 4)])
     assert not calls.flat(begin, [*begin, Held("worker", 1.0, 4)])
+    assert calls.flat([Held("worker", 9.0, None)], [Held("worker", 9.0, None)])
+
+
+def test_a_process_that_may_not_be_read_is_weighed_by_what_all_may_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    (whole,) = (each for each in calls.held() if each.name == "caller")
+    read, listed = Path.read_text, os.listdir
+
+    def kept(path: Path, *more: Any, **named: Any) -> str:
+        if path.name == "smaps_rollup":
+            raise PermissionError(path)
+        return read(path, *more, **named)
+
+    def closed(path: str) -> list[str]:
+        if path.endswith("/fd"):
+            raise PermissionError(path)
+        return listed(path)
+
+    monkeypatch.setattr(Path, "read_text", kept)
+    monkeypatch.setattr(os, "listdir", closed)
+    (found,) = (each for each in calls.held() if each.name == "caller")
+    assert found.descriptors is None
+    assert 0.5 < found.memory_mb / whole.memory_mb < 2
 
 
 def test_some_calls_leave_nothing(capsys: pytest.CaptureFixture[str]) -> None:

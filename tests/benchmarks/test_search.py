@@ -51,7 +51,7 @@ def rank_correlation(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     return float(np.mean(days))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.0, 1.0))
 def test_the_choice_keeps_the_order_of_preference_and_no_two_that_are_alike(seed: int, share: float) -> None:
     base = noise(seed)
@@ -122,7 +122,7 @@ def test_recall_counts_alphas_and_never_factors() -> None:
     assert np.isnan(unrelated(np.zeros((4, 0))))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_the_span_is_the_plain_share_of_explained_variance(seed: int) -> None:
     factors = [centred_ranks(noise(seed + step, 20, 15)) for step in range(3)]

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,9 @@ def test_what_was_accepted_is_combined_examined_traded_and_put_before_the_risk_g
     assert signals["approved"] > 0
     assert signals["approved"] + signals["refused"] == len(signals["decisions"])
     assert all(rule["passed"] for rule in signals["book"])
+    assert signals["after"] == record["data"]["last_day"]
+    assert signals["after"] < signals["day"]
+    assert date.fromisoformat(signals["day"]).weekday() < 5
 
 
 def test_the_combination_is_a_tidy_file(finished: CampaignResult, files: Files) -> None:

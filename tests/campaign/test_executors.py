@@ -15,6 +15,7 @@ import pytest
 
 from alphaloom import Campaign
 from alphaloom.desk.cli import outcome
+from alphaloom.extras import install_hint
 from alphaloom.sandbox.listening import descendants
 
 from . import markets
@@ -74,7 +75,7 @@ def test_ray_that_is_missing_ends_a_run_before_it_begins(
     monkeypatch.setitem(sys.modules, "ray", None)
     code = outcome(["run", str(files.campaign), "--workspace", str(tmp_path / "w"), "--executor", "ray"])
     assert code == 3
-    assert "pip install 'alphaloom[ray]'" in capsys.readouterr().err
+    assert install_hint("ray") in capsys.readouterr().err
     assert not list((tmp_path / "w").glob("runs/*"))
 
 

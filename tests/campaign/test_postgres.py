@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from alphaloom.desk.cli import outcome
+from alphaloom.extras import install_hint
 
 from ..ledger import postgres
 from ..ledger.postgres import PASSWORD, Cluster, free_port
@@ -114,5 +115,5 @@ def test_postgres_that_is_missing_ends_a_run_before_it_begins(
 ) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     assert outcome(["run", "--workspace", str(tmp_path / "w"), "--ledger", "postgresql://localhost/alphaloom"]) == 3
-    assert "pip install 'alphaloom[postgres]'" in capsys.readouterr().err
+    assert install_hint("postgres") in capsys.readouterr().err
     assert not list((tmp_path / "w").glob("runs/*"))

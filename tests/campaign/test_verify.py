@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,3 +109,84 @@ def test_results_that_were_edited_are_told(copy: Path, verify: Verify, capsys: p
     page = capsys.readouterr().out
     assert "the run's record: results.json" in page
     assert "from the ledger alone" in page
+
+
+def rows_removed(workspace: Path, *statements: str) -> None:
+    """Remove rows as somebody does who holds the file: the guards are taken off first."""
+    with closing(sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("statements", "told"),
+    [
+        (
+            [
+                "DELETE FROM outcomes WHERE trial = (SELECT max(id) FROM trials)",
+                "DELETE FROM verdicts WHERE factor_id = (SELECT subject FROM trials ORDER BY id DESC LIMIT 1)",
+                "DELETE FROM trials WHERE id = (SELECT max(id) FROM trials)",
+            ],
+            "a verdict on",
+        ),
+        (["DELETE FROM openings"], "opening 1 of the sealed days"),
+        (["DELETE FROM artefacts WHERE name = 'results.json'"], "a run that is done has its digest on record"),
+        (["UPDATE trials SET at = '2001-01-01T00:00:00+00:00'"], "2001-01-01"),
+        (["DELETE FROM attempts WHERE seq = 2"], "rows, numbered up to"),
+    ],
+)
+def test_rows_that_were_taken_out_are_missed(copy: Path, verify: Verify, statements: list[str], told: str) -> None:
+    assert verify("--ledger-only")[1]["record"] == []
+    rows_removed(copy, *statements)
+    code, said = verify("--ledger-only")
+    assert code == 1
+    assert any(told in f"{each['recorded']} {each['recomputed']}" for each in said["record"]), said["record"]
+
+
+@pytest.mark.parametrize("name", ["results.json", "curves.json"])
+@pytest.mark.parametrize(
+    "command", [["report", "latest"], ["resume", "latest"], ["evidence", "open", "latest", "--reason", "x"],
+                ["factor", "combine", "latest"]]
+)  # fmt: skip
+def test_no_command_draws_on_a_file_of_a_run_that_was_changed(
+    copy: Path, capsys: pytest.CaptureFixture[str], name: str, command: list[str]
+) -> None:
+    (path,) = copy.glob(f"runs/*/{name}")
+    path.write_text(path.read_text() + " ")
+    command = ["evidence", "combine", "latest"] if command[0] == "factor" else command
+    assert outcome([*command, "--workspace", str(copy), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert (said["code"], said["got"]) == ("changed_file", str(path))
+    assert "objects" in said["hint"]
+
+
+def test_the_status_of_a_run_is_that_of_the_recorded_results(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = copy.glob("runs/*/results.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"ended": "a lie"}))
+    assert outcome(["status", "latest", "--workspace", str(copy)]) == 0
+    assert "a lie" not in capsys.readouterr().out
+
+
+def test_a_run_of_a_version_that_recorded_no_curves_is_reported_and_says_so_once(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows_removed(copy, "DELETE FROM artefacts WHERE name = 'curves.json'", "UPDATE artefacts SET seq = 1")
+    assert outcome(["report", "latest", "--workspace", str(copy)]) == 0
+    assert capsys.readouterr().err.count("curves.json: no digest recorded by the version that wrote it") == 1
+    assert outcome(["evidence", "verify", "latest", "--workspace", str(copy), "--ledger-only"]) == 0
+
+
+def test_a_run_outside_any_workspace_is_reported_with_a_notice(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run,) = copy.glob("runs/*")
+    alone = shutil.copytree(run, tmp_path / "alone")
+    assert outcome(["report", str(alone)]) == 0
+    assert "compared with no record" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_a_campaign_leaves_behind_is_for_its_owner_alone(finished: CampaignResult) -> None:
+    found = {path: path.stat().st_mode & 0o077 for path in finished.folder.parents[1].rglob("*")}
+    assert {str(path): oct(bits) for path, bits in found.items() if bits and path.suffix != ".bin"} == {}

@@ -95,7 +95,7 @@ def signals() -> JSON:
 
     rulings = [ruling("AAA", 610, "single_name_cap"), ruling("ABC", 120), ruling("BQX", -90, "stale_data")]
     book = [check("gross_cap", 19_800, 20_000), check("net_cap", 12, 500), check("turnover_cap", 9_900, 10_000)]
-    return {"id": "d1", "day": "2024-10-02", "approved": 78, "refused": 2, "withheld_for": [], "book": book,
+    return {"id": "d1", "day": "2024-10-02", "after": "2024-10-01", "approved": 78, "refused": 2, "withheld_for": [], "book": book,
             "decisions": rulings}  # fmt: skip
 
 

@@ -96,3 +96,18 @@ def test_calls_are_followed_until_it_is_interrupted(workspace: Path) -> None:
         process.terminate()
         timer.cancel()
     assert (there, came) == (["first", "\x1b[31mred"], "new")
+
+
+def test_what_verifying_shows_is_said_and_no_more(capsys: Capture, workspace: Path) -> None:
+    alone = " ".join(said(capsys, "verify").split())
+    assert "the chain is consistent; it was not compared with a head noted elsewhere" in alone
+    assert "nothing was changed" not in alone
+    (tip,) = told(capsys, "verify")["tips"]
+    assert f"head {tip['hash']} (line {tip['sequence']} of {tip['segment']})" in alone
+    record(workspace / ".alphaloom", "later")
+    assert "what was noted earlier is unchanged" in said(capsys, "verify", "--head", tip["hash"].upper())
+
+
+def test_a_head_that_is_no_longer_there_ends_with_1(capsys: Capture) -> None:
+    assert f"no line has the noted head {'0' * 64}" in said(capsys, "verify", "--head", "0" * 64, code=1)
+    assert "64 hexadecimal digits" in said(capsys, "verify", "--head", "abc", code=2)

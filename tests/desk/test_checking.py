@@ -104,3 +104,15 @@ def test_without_a_sandbox_nothing_is_run(
     monkeypatch.setattr("alphaloom.sandbox.Sandbox", missing)
     assert check(GOOD, panel) == 3
     assert "no Landlock" in capsys.readouterr().err
+
+
+def test_without_prices_it_is_said_first_that_the_market_is_synthetic(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(GOOD)
+    assert outcome(["sandbox", "check", str(file)]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(
+        "mine.py on the SYNTHETIC market (for your own prices add --panel FILE), 500 days of 60 names"
+    )

@@ -4,10 +4,12 @@ import errno
 import io
 import json
 import re
+import signal
+import subprocess
 import sys
 import types
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,12 @@ import pytest
 from rich.console import Console
 
 from alphaloom.desk.cli import outcome
+from alphaloom.desk.interrupting import FIRST, SECOND
 from alphaloom.desk.place import Place
 from alphaloom.desk.progress import PlainLines, panel
 from alphaloom.evidence import Progress
 from alphaloom.evidence.funnel import Best, Counts, Spent
-from alphaloom.ledger import AlphaloomError
+from alphaloom.ledger import AlphaloomError, Ledger, Run
 
 from . import example
 
@@ -89,7 +92,10 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
                 raise raises
             gate = {"verdict": "watchlist", "trial": 3, "reasons": example.reasons(), "selection": {"p_value": 0.01}}
             costs = {"bps_per_side": 12.5, "borrow_bps_per_year": 80.0}
-            return {"id": "f1", "text": text, **example.sheet(0.03, example.SEARCH), "costs": costs, "gate": gate}
+            days = {"days": 500, "symbols": 40, "first_day": "2010-01-04", "last_day": "2011-12-02"}
+            data = {"synthetic": True, "seed": 7, "file": None} | days
+            sheet = {"id": "f1", "text": text, "data": data, **example.sheet(0.03, example.SEARCH)}
+            return sheet | {"costs": costs, "gate": gate}
 
         fronts: dict[str, dict[str, Any]] = {
             "front": {"Campaign": Campaign},
@@ -113,11 +119,8 @@ def test_run_prints_the_verdicts_and_the_report_on_a_line_of_its_own(
     assert output.out.splitlines()[-1] == str(tmp_path / "report.html")
     assert "rank(ts_std(returns, 30)) * -1" in output.out
     assert "and 35 more rejected (redundancy 35)" in output.out
-    assert (
-        "round 2 of 6: 18 hypotheses tested; 143 proposed → 120 readable → 96 of 400 scored → 2 sent; best |t|"
-        in output.err
-    )
-    assert "7 calls, 4,200 tokens, $0.5000; 41 s, about 1 min 15 s left" in output.err
+    said = "search, round 2/6: 96/400 scored; 0 accepted, 1 watched; 41 s, 1 min 15 s left; best |t| 3.2; $0.50\n"
+    assert output.err == said
 
 
 def test_run_with_json_prints_one_object(campaign: Callable[..., list[Any]], capsys: Capture, tmp_path: Path) -> None:
@@ -130,6 +133,22 @@ def test_run_with_json_prints_one_object(campaign: Callable[..., list[Any]], cap
     assert {"watchlist", "rejected", "attempts", "evaluations", "trials", "spend", "power", "report"} <= set(printed)
 
 
+@pytest.fixture
+def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lay empty files beside each other, and stand there: a file that is missing is refused at once."""
+    for name in ("c.yaml", "p.csv", "s.csv"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+
+
+def begun(workspace: Path) -> Path:
+    """Begin run r1 in a workspace and return its folder."""
+    with Ledger.open(workspace, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as ledger:
+        ledger.start_run(Run("r1", {"settings": {}}, 7, "made up", "2026-01-01"))
+        return ledger.run_folder("r1")
+
+
+@pytest.mark.usefixtures("given")
 def test_run_hands_every_option_on(campaign: Callable[..., list[Any]], tmp_path: Path) -> None:
     told = campaign()
     arguments = ["run", "c.yaml", "--panel", "p.csv", "--sectors", "s.csv", "--as-of", "2020-01-31", "--seed", "3"]
@@ -170,14 +189,14 @@ def test_an_interrupted_run_says_how_to_go_on(
     campaign: Callable[..., list[Any]], capsys: Capture, tmp_path: Path
 ) -> None:
     campaign(raises=KeyboardInterrupt())
+    begun(tmp_path)
     assert outcome(["resume", "r1", "--workspace", str(tmp_path)]) == 130
     assert f"resume with: alphaloom resume latest --workspace {tmp_path}" in capsys.readouterr().err
 
 
 def test_a_run_may_be_named_by_its_folder(campaign: Callable[..., list[Any]], tmp_path: Path) -> None:
     told = campaign()
-    (tmp_path / "w" / "runs" / "r1").mkdir(parents=True)
-    assert outcome(["resume", str(tmp_path / "w" / "runs" / "r1")]) == 0
+    assert outcome(["resume", str(begun(tmp_path / "w"))]) == 0
     assert told == [(("r1",), {"workspace": tmp_path / "w"})]
 
 
@@ -276,6 +295,7 @@ def test_factor_score_prints_the_sheet(campaign: Callable[..., list[Any]], capsy
     assert "12.5 bp for each side of a trade and 80 bp a year for borrowing" in " ".join(output.split())
 
 
+@pytest.mark.usefixtures("given")
 def test_a_campaign_file_and_what_goes_before_it_are_handed_on(campaign: Callable[..., list[Any]]) -> None:
     told = campaign()
     data = ["--panel", "p.csv", "--sectors", "s.csv", "--as-of", "2020-01-31", "--workspace", "w"]
@@ -311,7 +331,7 @@ def test_init_writes_once(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_plain_progress_says_little_until_something_happens() -> None:
-    clock = iter([0.0, 1.0, 2.0, 9.0])
+    clock = iter([0.0, 1.0, 2.0, 13.0])
     output = io.StringIO()
     console = Console(file=output, width=300)
     show = PlainLines(console, lambda: next(clock))
@@ -322,13 +342,71 @@ def test_plain_progress_says_little_until_something_happens() -> None:
     assert [line.partition(" accepted")[0][-1] for line in said] == ["0", "1", "1"]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"accepted": 12, "watched": 345, "awaiting": 10, "scored": 123_456, "evaluations_budget": 200_000, "round": 40},
+        {"doing": {"idea": "asks for hypotheses about " + "volume " * 30, "factor": "writes formulas"}},
+        {"phase": "searching", "message": "r02/h03 repair: " + "the model wrote something that is no formula " * 9},
+        {"evaluations_budget": 0, "round": 0, "phase": "looking for the models", "message": "qwen does not answer " * 20},
+        {"spent": Spent(70_000, 42_000_000, 12_345.5), "elapsed_s": 400_000.0, "remaining_s": 800_000.0},
+    ],
+)  # fmt: skip
+def test_a_plain_line_has_at_most_a_hundred_characters_and_loses_no_message(changes: dict[str, Any]) -> None:
+    output = io.StringIO()
+    PlainLines(Console(file=output, width=300))(progress(**changes))
+    lines = output.getvalue().splitlines()
+    assert max(map(len, lines)) <= 100
+    assert " ".join(changes.get("message", "").split()) in " ".join(output.getvalue().split())
+    assert len(lines) == 1 or "message" in changes
+
+
+def test_a_message_of_the_search_is_printed_once_and_at_once() -> None:
+    output = io.StringIO()
+    show = PlainLines(Console(file=output, width=300), lambda: 0.0)
+    for message in ("a", "a", "b", "scored", "b"):
+        show(progress(phase="searching", message=message))
+    said = output.getvalue().splitlines()
+    assert [line.rpartition(" ")[2] for line in said if line.endswith((" a", " b"))] == ["a", "b"]
+
+
+def test_a_message_before_anything_is_counted_is_printed_once() -> None:
+    output = io.StringIO()
+    PlainLines(Console(file=output, width=300))(Progress("searching", message="what can be proven"))
+    assert output.getvalue().splitlines() == ["searching: what can be proven"]
+
+
+def test_a_step_that_takes_minutes_is_told_again_and_again() -> None:
+    output = io.StringIO()
+    now = [0.0]
+    show = PlainLines(Console(file=output, width=300), lambda: now[0])
+    show.still()
+    show(Progress("reading the market"))
+    for second in range(1, 100):
+        now[0] = float(second)
+        show.still()
+    said = output.getvalue().splitlines()
+    assert said[:2] == ["reading the market", "reading the market: still at the same step, for 10 s"]
+    assert said[-1] == "reading the market: still at the same step, for 1 min 30 s"
+    assert len(said) == 10
+
+
+def test_the_longer_a_run_takes_the_rarer_are_its_lines() -> None:
+    output = io.StringIO()
+    now = [0.0]
+    show = PlainLines(Console(file=output, width=300), lambda: now[0])
+    for second in range(3600):
+        now[0] = float(second)
+        show(progress(elapsed_s=float(second)))
+    assert 60 <= len(output.getvalue().splitlines()) <= 120
+
+
 def test_one_trial_is_one_trial() -> None:
     output = io.StringIO()
     console = Console(file=output, width=300)
-    PlainLines(console)(progress(trials=1, hypotheses=1))
     console.print(panel(progress(trials=1)))
-    assert "1 hypothesis tested;" in output.getvalue()
-    assert output.getvalue().count("1 trial") == 2
+    assert output.getvalue().count("1 trial") == 1
     assert "1 trials" not in output.getvalue()
 
 
@@ -351,3 +429,74 @@ def test_the_panel_shows_what_agents_do_and_what_an_accepted_factor_cost() -> No
     assert "$0.5000 ($0.2500 each accepted)" in output.getvalue()
     assert "2 accepted, 1 watched, 1 rejected, 1 to approve" in output.getvalue()
     assert re.search(r"factor +writes formulas", output.getvalue())
+
+
+SLOW = """
+import signal, sys, time
+from alphaloom.desk.interrupting import answered
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job hands on that it is ignored
+with answered():
+    try:
+        print("begun", flush=True)
+        time.sleep(600)
+    except KeyboardInterrupt:
+        print("safe", flush=True)
+        {then}
+"""
+
+
+def interrupted(then: str) -> subprocess.Popen[str]:
+    """Start a command that takes long, interrupt it once, and return it."""
+    command = [sys.executable, "-c", SLOW.format(then=then)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "safe\n"
+    return process
+
+
+def test_the_first_interruption_is_answered_and_the_second_ends_the_process() -> None:
+    process = interrupted("time.sleep(600)")
+    assert process.stderr is not None
+    assert process.stderr.readline() == f"{FIRST}\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, f"{SECOND}\n")
+
+
+def test_a_server_that_handles_interruptions_is_not_ended_by_the_second() -> None:
+    process = interrupted(
+        "import signal; signal.signal(signal.SIGINT, lambda *_: sys.exit(7)); print('mine', flush=True); time.sleep(600)"
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "mine\n"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 7
+
+
+def test_a_command_that_is_interrupted_says_so(
+    campaign: Callable[..., list[Any]], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign(raises=KeyboardInterrupt())
+    assert outcome(["factor", "score", "close"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+    assert outcome(["factor", "score", "close", "--json"]) == 130
+    assert json.loads(capsys.readouterr().out)["code"] == "interrupted"
+
+
+def test_the_process_ends_without_a_last_collection_of_garbage() -> None:
+    code = "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count())); sys.argv = ['alphaloom', '--version']"
+    command = [sys.executable, "-c", f"{code}; from alphaloom.desk.cli import main; main()"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert int(said[-1]) > 1000
+
+
+@pytest.mark.parametrize("command", ["report", "status", "resume"])
+def test_latest_in_a_folder_of_workspaces_names_the_newest(command: str, capsys: Capture, tmp_path: Path) -> None:
+    for name in ("demo-20260101-000000", "demo-20260102-000000"):
+        begun(tmp_path / name)
+    assert outcome([command, "latest", "--workspace", str(tmp_path)]) == 2
+    assert f"--workspace {tmp_path / 'demo-20260102-000000'}" in capsys.readouterr().err
+    assert not [path for path in tmp_path.iterdir() if path.is_file()]

@@ -34,9 +34,9 @@ def test_the_table_names_the_chosen_one_and_says_what_is_a_tie() -> None:
     assert {len(line) for _, line in found.lines} == {len(found.heads)}
     assert found.lines[0][1][8:] == ["31m", "640k", "0.50"]
     (said,) = found.differences
-    assert "RankIC +0.0020 (+0.0010 to +0.0030, more than luck)" in said
+    assert "RankIC +0.0020 (+0.0010 to +0.0030, significant)" in said
     assert "after costs +0.40" in said
-    assert said.endswith("a tie) bp a day")
+    assert said.endswith("not significant) bp a day")
 
 
 def test_sealed_days_stand_there_only_once_they_were_opened() -> None:

@@ -86,7 +86,7 @@ def test_a_panel_that_is_not_there_is_refused_before_any_work(
     monkeypatch.setattr(NullRuns, "outcomes", worked)
     for option in ("--panel", "--sectors"):
         code, told, _ = control(capsys, tmp_path / "w", option, str(tmp_path / "typo.parquet"))
-        assert (code, told["code"]) == (2, "usage")
+        assert (code, told["code"]) == (2, "panel")  # as for every other command
         assert "typo.parquet: there is no such file" in told["message"]
     assert not (tmp_path / "w").exists()
 

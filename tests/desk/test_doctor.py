@@ -9,6 +9,7 @@ import pytest
 
 from alphaloom.desk import doctoring
 from alphaloom.desk.cli import outcome
+from alphaloom.extras import install_hint
 from alphaloom.router.health import Health
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,7 +79,7 @@ def test_a_ledger_whose_server_is_down_is_missing_with_what_to_do(capsys: Captur
     printed = json.loads(capsys.readouterr().out)
     (ledger,) = [finding for finding in printed["findings"] if finding["name"] == "ledger"]
     assert ledger["status"] == "missing"
-    assert "Start the server" in ledger["hint"] or "alphaloom[postgres]" in ledger["hint"]
+    assert "Start the server" in ledger["hint"] or install_hint("postgres") in ledger["hint"]
 
 
 ROUTER = 'models: {qwen: {model: hosted_vllm/qwen, place: local, api_base: "http://127.0.0.1:1/v1"}}\n'
@@ -100,3 +101,16 @@ def test_doctor_looks_at_the_models_of_a_router_file_named_or_here(
     Path("router.yaml").write_text("model: x\n")
     assert outcome(["doctor", "--workspace", str(tmp_path)]) == 0, "a mistake there does not hinder campaigns"
     assert "limited" in capsys.readouterr().out.split("models of router.yaml")[1]
+
+
+def test_beside_a_router_file_it_is_said_that_a_campaign_asks_its_own_models(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    Path("router.yaml").write_text(ROUTER)
+    outcome(["doctor", "--workspace", str(tmp_path)])
+    (line,) = [each for each in capsys.readouterr().out.splitlines() if "research with a language model" in each]
+    assert (
+        "the models of router.yaml answer `alphaloom route` and programs; a campaign asks those of its own file" in line
+    )

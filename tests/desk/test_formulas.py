@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.desk.cli import outcome
@@ -271,7 +271,6 @@ def test_one_operator_is_documented_whole(capsys: Capture) -> None:
     assert "worldquant: rank(x) is rank(x)" in said
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(["check", "explain", "translate"]),
     st.text(max_size=12) | st.text(alphabet="closeRefMnTSABtsrank_d$(),.+-*/<>=&|?:~!^ 0123456789", max_size=40),

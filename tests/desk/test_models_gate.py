@@ -81,7 +81,7 @@ def gate(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str], list[str
                 assert notes[-1], "it ended"
             yield notes[-1].partition("/v1 ")[0], process, notes
             process.terminate()
-            assert process.wait(20) == 0
+            assert process.wait(300) == 0
             assert process.stderr.read() == "Ended.\n"
         finally:
             process.kill()
@@ -90,13 +90,14 @@ def gate(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str], list[str
 def test_tokens_are_tenants_until_they_are_revoked(elsewhere: Path, capsys: Capture) -> None:
     one, two = (token(capsys, "--tenant", "research")["token"] for _ in range(2))
     alone, other = token(capsys), token(capsys, scopes="data:read")
+    operator = token(capsys, scopes="model:operate")["token"]
     (elsewhere / "tenants.yaml").write_text("places: 4\ntenants: {research: {share: 2}, reserch: {share: 3}}\n")
     with (
         modelled() as endpoint,
         gate(endpoint.address, "--tenants", "tenants.yaml", "--key-env", "THE_KEY") as (base, _, notes),
     ):
         assert "tenant reserch" in notes[0]
-        with httpx2.Client(base_url=base, trust_env=False) as http:
+        with httpx2.Client(base_url=base, trust_env=False, timeout=60) as http:
 
             def ask(key: str) -> int:
                 return http.post(CHAT, json=CALL, headers={"authorization": f"Bearer {key}"}).status_code
@@ -110,7 +111,10 @@ def test_tokens_are_tenants_until_they_are_revoked(elsewhere: Path, capsys: Capt
             ]
             told = http.get("/metrics", headers={"authorization": f"Bearer {one}"}).text
             assert 'alphaloom_gateway_placed_total{tenant="research"} 2\n' in told
+            assert alone["id"] not in told
+            told = http.get("/metrics", headers={"authorization": f"Bearer {operator}"}).text
             assert f'alphaloom_gateway_placed_total{{tenant="{alone["id"]}"}} 1\n' in told
+            assert ask(operator) == 403
             assert outcome(["token", "revoke", alone["id"], "--file", "tokens.yaml"]) == 0
             assert ask(alone["token"]) == 401
     assert {headers["authorization"] for headers in endpoint.headers} == {"Bearer own"}
@@ -124,7 +128,13 @@ def test_a_call_under_way_is_finished_at_the_end(number: signal.Signals, capsys:
         gate(endpoint.address, "--places", "1") as (base, process, _),
         ThreadPoolExecutor() as pool,
     ):
-        call = pool.submit(httpx2.post, base + CHAT, json={**CALL, "pause": 0.2, "stream": True}, headers=key)
+        call = pool.submit(
+            httpx2.post,
+            base + CHAT,
+            json={**CALL, "metadata": {"pause": 0.2}, "stream": True},
+            headers=key,
+            timeout=60,
+        )
         while not endpoint.under_way:
             assert not call.done()
         process.send_signal(number)

@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 from alphaloom.desk import write_report
 from alphaloom.desk.errors import ReportError
+from alphaloom.risk.trade import BOUNDS
 
 from . import example
 
@@ -108,6 +110,7 @@ def test_the_risk_gate_shows_what_it_refused_and_why(finished: Run) -> None:
     text = html(finished())
     assert "<td>AAA</td><td>610 (580 to 640)</td><td>single name cap</td>" in text
     assert "<td>gross cap</td><td>19,800</td><td>20,000</td><td>holds</td>" in text
+    assert "for the next trading day after 2024-10-01: 2024-10-02, unless that is a holiday" in plain(text)
 
 
 def test_a_book_without_vectorbt_says_what_is_missing(finished: Run) -> None:
@@ -188,9 +191,9 @@ def test_costs_stand_wherever_a_figure_is_after_costs(finished: Run) -> None:
 def test_the_rules_show_every_threshold_of_the_run(finished: Run) -> None:
     said = part(html(finished()), "Data and windows")
     for rule in (
-        "Level of the stream of trials 4 %", "Largest p of a watched factor 0.03",
+        "Significance level of all trials together 4 %", "Watchlist p-value threshold 0.03",
         "Largest shared subtree with a known factor 83 %", "Largest rank correlation with the library 0.65",
-        "RankIC on selection that alarms 0.070", "Earlier looks that were declared 3",
+        "Suspiciously high RankIC (alert) 0.070", "Declared earlier trials 3",
         "Largest formula 28 nodes, 9 deep", "Evaluations allowed 1,200", "Trials allowed 9",
     ):  # fmt: skip
         assert rule in said, rule
@@ -262,13 +265,21 @@ def test_a_run_of_an_older_version_has_a_report_without_other_rules(finished: Ru
 def test_the_deflated_ratio_is_shown_for_every_count(finished: Run) -> None:
     said = part(html(finished()), "Accepted")
     assert "deflated Sharpe, trials — 91 % … evaluations — 62 % … clusters — 87 %" in said
+    assert "It decides nothing, and a low one beside an acceptance says that the book alone is no proof." in said
+
+
+def test_the_bounds_of_signals_are_told_for_what_they_are(finished: Run) -> None:
+    signals = example.results()["signals"] | {"bounds": BOUNDS}
+    assert f"Bounds are {BOUNDS}." in unescape(html(finished(example.results() | {"signals": signals})))
 
 
 def test_a_deflated_ratio_of_nothing_is_put_into_words(finished: Run) -> None:
     results = example.results()
     for each in results["accepted"]:
         each["metrics"]["selection"]["deflated_sharpe"]["by_evaluations"] = 0.0002
-    assert "… evaluations — 0 %, below luck … clusters — 87 %" in part(html(finished(results)), "Accepted")
+    assert "… evaluations — 0 %, below the best expected by chance … clusters — 87 %" in part(
+        html(finished(results)), "Accepted"
+    )
 
 
 def test_what_operators_did_is_told_over_all_weaknesses_and_where_it_helped_most(finished: Run) -> None:

@@ -107,6 +107,7 @@ def test_it_reads_standard_input_and_prints_for_people(
         (["--file", "none.jsonl"], None, "cannot read none.jsonl"),
         (["--file", "p.jsonl"], '{"prompt": "a"}\n{"role": "x"}', "line 2 holds no prompt"),
         (["--file", "p.jsonl"], "[1]", "line 1 holds no prompt"),
+        (["--file", "p.jsonl"], '{"prompt": "a", "rol": "idea"}', "line 1 has the key 'rol'; did you mean role?"),
         (["a", "--router", "none.yaml"], None, "none.yaml"),
     ],
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from alphaloom import campaign
 from alphaloom.desk import research
 from alphaloom.desk.cli import outcome
+from alphaloom.desk.place import data_line
 from alphaloom.market.suspicion import Suspicion
 
 Capture = pytest.CaptureFixture[str]
@@ -26,7 +30,8 @@ def sheet(*, verdict: str) -> dict[str, Any]:
         "weaknesses": [], "scenarios": [row, {**row, "code": "grind"}], "rule": "A factor breaks where",
     }  # fmt: skip
     data = [{"code": "data", "message": text} for text in (str(TICKS), "prices derived by adj_factor")]
-    return {"id": "f1", "text": "rank(close)", "warnings": data, "stress": stress}
+    prices = {"synthetic": True, "seed": 7, "file": None, "days": 700, "symbols": 40, "first_day": "2011-01-03", "last_day": "2013-09-06"}  # fmt: skip
+    return {"id": "f1", "text": "rank(close)", "data": prices, "warnings": data, "stress": stress}
 
 
 def said(monkeypatch: pytest.MonkeyPatch, capsys: Capture, verdict: str) -> str:
@@ -51,3 +56,24 @@ def test_a_factor_with_nothing_to_break_gets_a_line_and_no_table(
     assert "crash" not in told
     assert "< \N{MINUS SIGN}200" not in told
     assert "crash" in said(monkeypatch, capsys, "holds")
+
+
+@pytest.mark.parametrize("command", [["factor", "score", "rank(close)"], ["evidence", "power"]])
+def test_without_prices_the_first_line_says_that_the_market_is_synthetic(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    small = campaign.Settings.model_validate({"market": {"synthetic": {"days": 700, "names": 40}}})
+    monkeypatch.setattr(research, "Settings", lambda: small)
+    where = ["--workspace", str(tmp_path / "w")]
+    assert outcome([*command, *where]) == 0
+    first = capsys.readouterr().out.splitlines()[0].rstrip()
+    assert first.startswith("data: SYNTHETIC market, seed 7, 700 days x 40 symbols, 2010-01-04 to ")
+    assert first.endswith("; for your own prices add --panel FILE")
+    assert outcome([*command, *where, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)["data"]
+    assert (data["synthetic"], data["seed"], data["file"], data["symbols"]) == (True, 7, None, 40)
+
+
+def test_the_first_line_names_the_file_of_prices() -> None:
+    prices = {"synthetic": False, "seed": None, "file": "mine.parquet", "days": 2000, "symbols": 504, "first_day": "2010-01-04", "last_day": "2017-12-29"}  # fmt: skip
+    assert data_line(prices) == "data: mine.parquet, 2,000 days x 504 symbols, 2010-01-04 to 2017-12-29"

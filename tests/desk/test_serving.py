@@ -63,7 +63,7 @@ def alphaloom(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def answered(folder: Path, *arguments: str) -> Any:
     process = alphaloom(folder, *arguments, "--json")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return json.loads(out)
 
@@ -81,13 +81,13 @@ def serving(folder: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], s
         yield process, line.partition("/NAME")[0]
     finally:
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=300)
         assert (process.returncode, err) == (0, "")
 
 
 async def asked(address: str, token: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http,
         Client(streamable_http_client(f"{address}/market/mcp", http_client=http)) as client,
     ):
         result = await client.call_tool(tool, arguments)
@@ -106,7 +106,7 @@ def test_a_team_is_served_by_token_until_the_servers_end(tmp_path: Path) -> None
         assert "unknown field" in refused["message"]
         answered(tmp_path, "token", "revoke", tokens[0]["id"], "--file", "tokens.yaml")
         headers = {"authorization": f"Bearer {tokens[0]['token']}"}
-        assert httpx2.post(f"{address}/market/mcp", headers=headers, json={}).status_code == 401
+        assert httpx2.post(f"{address}/market/mcp", headers=headers, json={}, timeout=60).status_code == 401
     rows = answered(tmp_path, "audit", "tail", "--workspace", "w")["calls"]
     assert [(row["who"], row["tool"], row["outcome"]) for row in rows] == [
         (tokens[0]["id"], "search_fields", "ok"),
@@ -124,7 +124,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     with serving(tmp_path) as (_, address):
         again = ["--http", address.removeprefix("http://"), "--auth", "tokens.yaml", "--workspace", "v"]
         second = alphaloom(tmp_path, "serve", "mcp", "--all", *again)
-        _, err = second.communicate(timeout=60)
+        _, err = second.communicate(timeout=300)
         assert second.returncode == 1
         assert "cannot listen" in err
 
@@ -151,7 +151,7 @@ def test_a_client_that_loses_patience_leaves_nothing_open(asked: str, tmp_path: 
     for name in re.findall(r"SIG[A-Z]+", asked) * (2 if "twice" in asked else 1):
         process.send_signal(getattr(signal, name))
         time.sleep(0.1)
-    process.wait(timeout=30)  # the client keeps its end open: a server that listened on would stay for good
+    process.wait(timeout=300)  # the client keeps its end open: a server that listened on would stay for good
     _, err = process.communicate()
     assert (process.returncode, err) == (0, b"")
     (row,) = answered(tmp_path, "audit", "tail", "--workspace", "w")["calls"]

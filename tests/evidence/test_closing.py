@@ -131,7 +131,7 @@ def test_a_close_that_may_not_look_leaves_the_seal(lab: Make, planted: Panel, tm
     closing = close(run.evaluator, names, open_sealed=False)
     assert closing.sealed is None
     assert closing.book is not None
-    assert closing.book["window"] == "selection"
+    assert (closing.book["window"], closing.book["accepted_on_these_days"]) == ("selection", True)
     assert run.ledger.openings(run.evaluator.windows.key(run.evaluator.windows.sealed)) == []
     written = write_closing(closing, run.evaluator, tmp_path)
     assert written is not None

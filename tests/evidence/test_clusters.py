@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -29,7 +29,6 @@ def test_a_book_that_never_trades_is_a_bet_of_its_own() -> None:
     assert cluster_count(np.column_stack([families(3, 4), np.zeros(500)])) == 4
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 99))
 def test_there_are_never_more_bets_than_candidates_and_their_order_does_not_matter(count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

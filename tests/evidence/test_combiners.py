@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -62,7 +62,6 @@ def likeness(score: NDArray[Any], truth: Frame, rows: slice) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=30)
 @given(day=st.integers(80, 199), seed=st.integers(0, 3))
 def test_labels_that_have_not_ended_change_no_weight(kind: Kind, day: int, seed: int) -> None:
     values = draw(seed, 200, 20, 3)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -38,7 +38,7 @@ def search(run: Lab, seed: int) -> list[Verdict]:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_nothing_is_accepted_where_nothing_is(lab: Callable[..., Lab], seed: int) -> None:
-    run = lab(panel=market(seed, nothing=True))
+    run = lab(panel=market(seed, nothing=True), published=False)  # each of the best is looked at, known or not
     words = [verdict.word for verdict in search(run, seed)]
     assert "accepted" not in words
     assert len(run.trials()) == TRIALS
@@ -76,7 +76,6 @@ def test_where_too_few_were_scored_random_formulas_spend_the_rest(lab: Callable[
     assert len(run.ledger.attempts("run")) == attempts
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 300), st.data())
 def test_an_interval_is_where_the_tails_are_exact(of: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, of))

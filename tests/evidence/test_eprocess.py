@@ -98,7 +98,7 @@ def obvious(daily: Series, bar: float, horizon: int) -> list[float]:
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 5, 20]), st.floats(-0.05, 0.05))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_it_is_what_playing_bet_by_bet_gives(seed: int, horizon: int, bar: float) -> None:
     daily = overlapping(seed, 1, 300, horizon)[0]
     daily[::17] = np.nan

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.evidence.exposures import measure_exposures, residual, trailing_sum
@@ -87,7 +87,6 @@ def test_a_day_with_few_names_is_demeaned_only() -> None:
     np.testing.assert_allclose(residual(label, exposures)[100, chosen], [-0.01, 0.0, 0.01], atol=1e-15)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 90), st.integers(1, 25), st.integers(0, 2**32 - 1), st.floats(1.0, 1e9))
 def test_a_trailing_sum_is_that_of_its_window_whatever_came_before(
     days: int, window: int, seed: int, far: float
@@ -112,3 +111,12 @@ def test_an_outlier_that_has_left_the_window_leaves_no_trace() -> None:
         np.testing.assert_allclose(getattr(after, name)[rows], getattr(clean, name)[rows], rtol=1e-9, atol=1e-12)
     risks = [own_risk(each, exposures) for each, exposures in ((panel, clean), (bad, after))]
     np.testing.assert_allclose(risks[1][190:], risks[0][190:], rtol=1e-9)  # its residuals take a beta of 120 days
+
+
+def test_a_price_level_is_the_quoted_one_or_unknown() -> None:
+    panel = market()
+    quoted = replace(panel, fields={**panel.fields, "close_raw": panel.fields["close"] * 2.0}, back_adjusted=True)
+    np.testing.assert_allclose(measure_exposures(quoted).price, np.log(panel.fields["close"] * 2.0))
+    bare = {name: values for name, values in panel.fields.items() if name != "close_raw"}
+    np.testing.assert_allclose(measure_exposures(replace(panel, fields=bare)).price, np.log(panel.fields["close"]))
+    assert np.isnan(measure_exposures(replace(panel, fields=bare, back_adjusted=True)).price).all()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from skfolio.model_selection import CombinatorialPurgedCV
 
@@ -16,7 +16,6 @@ def test_six_groups_of_which_two_are_tested_make_fifteen_splits_and_five_paths()
     assert (len(folds.splits), folds.path_count) == (15, 5)
 
 
-@settings(max_examples=40, deadline=None)
 @given(shapes)
 def test_splits_and_paths_are_those_of_skfolio(shape: tuple[int, int, int, int, int]) -> None:
     groups, tested, purge, embargo, days = shape
@@ -32,7 +31,6 @@ def test_splits_and_paths_are_those_of_skfolio(shape: tuple[int, int, int, int, 
     assert ours == theirs.get_path_ids().tolist()
 
 
-@settings(max_examples=40, deadline=None)
 @given(shapes)
 def test_no_label_reaches_across_the_line(shape: tuple[int, int, int, int, int]) -> None:
     groups, tested, purge, embargo, days = shape

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.evidence import Budget
-from alphaloom.evidence.errors import EvidenceError, TrialsSpent, UnknownFactor
+from alphaloom.evidence import Budget, EvidenceSettings
+from alphaloom.evidence.beginning import refuse_other_stream
+from alphaloom.evidence.errors import EvidenceError, OtherStream, TrialsSpent, UnknownFactor
 from alphaloom.evidence.gate import LEAST_DAYS, PAID
-from alphaloom.evidence.settings import CostSettings
+from alphaloom.evidence.originality import Catalogue, nearest, published
+from alphaloom.evidence.settings import RECORDED, CostSettings
 from alphaloom.evidence.significance import lond_level
 from alphaloom.evidence.verdict import Verdict
 from alphaloom.factors import parse
@@ -40,7 +42,7 @@ def test_a_strong_planted_factor_is_accepted(lab: Make, planted: Panel) -> None:
     verdict = run.judged(KNOWN)
     assert verdict.word == "accepted"
     assert list(steps(verdict)) == [
-        "parse", "causal", "complexity", "support", "originality", "redundancy", "alignment", "statistics"
+        "parse", "causal", "complexity", "support", "originality", "redundancy", "published", "alignment", "statistics"
     ]  # fmt: skip
     assert [row.factor_id for row in run.ledger.library()] == [verdict.factor_id]
     assert verdict.selection is not None
@@ -75,6 +77,27 @@ def test_an_accepted_factor_is_neither_new_nor_needed_for_the_next_run(lab: Make
     numbers = next(reason.numbers for reason in verdict.reasons if reason.step == "redundancy")
     assert numbers["rank_correlation"] < -0.9  # upside down, and caught
     assert len(loose.trials()) == 1
+
+
+def test_a_formula_that_ranks_the_names_like_a_published_one_is_told_so_and_refused(lab: Make) -> None:
+    """Its tree is unlike any published one: the median of three volumes stands for the volume."""
+    run = lab()
+    answer = run.propose("ts_corr(ts_median(volume, 2) + delta(volume, 1) * 0.4999, close, 10)")
+    (told,) = [each for each in answer["weaknesses"] if each["code"] == "known"]
+    assert "ranks the names like " in told["message"]
+    verdict = run.evaluator.submit([answer["id"]])[0]
+    (reason,) = [each for each in verdict.reasons if each.step == "published"]
+    assert steps(verdict)["originality"]
+    assert (verdict.word, reason.passed, verdict.trial) == ("rejected", False, None)
+    assert reason.message == told["message"]
+    assert abs(float(reason.numbers["rank_correlation"])) > 0.9
+
+
+def test_values_are_compared_with_no_published_factor_where_settings_leave_them_out(lab: Make) -> None:
+    run = lab(settings=SMALL.model_copy(update={"published": False}))
+    answer = run.propose("ts_corr(ts_median(volume, 2) + delta(volume, 1) * 0.4999, close, 10)")
+    assert "known" not in {each["code"] for each in answer["weaknesses"]}
+    assert steps(run.evaluator.submit([answer["id"]])[0])["published"]
 
 
 def test_a_batch_is_compared_with_itself(lab: Make) -> None:
@@ -147,6 +170,40 @@ def test_a_look_that_another_run_never_took_is_paid_by_the_one_that_takes_it(lab
     third = lab("third", budget=Budget(trials=0))
     assert third.judged(JUNK[0]).trial == 1  # what was taken is told for nothing
     assert third.evaluator.trials_spent() == 0
+
+
+def test_a_run_says_that_it_waits_for_another_one_and_takes_its_look_once_that_is_done(
+    lab: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = lab("first"), lab("second")
+    name = first.scored(JUNK[0])
+    second.scored(JUNK[0])
+    kept: list[Verdict] = []
+    monkeypatch.setattr(first.evaluator.gate.ledger, "close_trial", lambda *_: pytest.fail("the first is not done yet"))
+    with pytest.raises(pytest.fail.Exception):
+        first.evaluator.submit([name])
+    monkeypatch.undo()
+
+    def other(_: float) -> None:
+        kept.extend([] if kept else lab("first").evaluator.submit([name]))
+
+    monkeypatch.setattr("alphaloom.evidence.gate.time.sleep", other)
+    with first.ledger.lock("first"):
+        found = second.evaluator.submit([name])[0]
+    assert (found.trial, found.word) == (1, kept[0].word)
+    assert second.evaluator.trials_spent() == 0
+    assert capsys.readouterr().err == f"waiting, since run first is testing the same factor, {name}\n"
+
+
+def test_nobody_waits_for_a_look_that_failed_in_a_run_that_lives(lab: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = lab("first"), lab("second")
+    name = first.scored(JUNK[0])
+    with pytest.raises(Crash):
+        dying(first).evaluator.submit([name])
+    monkeypatch.setattr("alphaloom.evidence.gate.time.sleep", lambda _: pytest.fail("it waits"))
+    with first.ledger.lock("first"):
+        assert second.judged(JUNK[0]).trial == 1
+    assert first.trials()[0] is not None
 
 
 @pytest.mark.parametrize(
@@ -234,6 +291,76 @@ def test_discoveries_are_those_of_looks_opened_before(lab: Make) -> None:
     verdict = run.judged(JUNK[0])
     assert (found.number, verdict.trial) == (5, 2)
     assert (verdict.selection or {})["discoveries_before"] == 1
+
+
+def found(run: Lab, *texts: str) -> list[str]:
+    """Score formulas and put each on record as a discovery; return their ids."""
+    key = run.evaluator.windows.key(run.evaluator.windows.selection)
+    names = [run.scored(text) for text in texts]
+    for name in names:
+        run.ledger.close_trial(run.ledger.open_trial(Look("run", name, key)).id, {"passed": True})
+    return names
+
+
+def before(verdict: Verdict) -> int:
+    return int((verdict.selection or {})["discoveries_before"])
+
+
+def test_one_effect_that_was_found_with_three_windows_raises_later_levels_once(lab: Make) -> None:
+    run = lab()
+    found(run, "ts_kurt(high / low, 25)", "ts_kurt(high / low, 22)", "ts_kurt(high / low, 28)")
+    assert before(run.judged(JUNK[0])) == 1
+
+
+def test_a_discovery_raises_no_level_for_what_ranks_the_names_alike(lab: Make) -> None:
+    run = lab()
+    found(run, "ts_kurt(high / low, 25)", JUNK[0])
+    assert before(run.judged("ts_kurt(high / low, 22)")) == 1
+
+
+def test_a_set_raises_no_level_for_its_members_and_counts_once_with_them(lab: Make) -> None:
+    run = lab()
+    members = [run.scored(text) for text in JUNK[:3]]
+    run.ledger.record_event("run", "set", "whole", members)
+    key = run.evaluator.windows.key(run.evaluator.windows.selection)
+    for name in ("whole", members[1]):
+        run.ledger.close_trial(run.ledger.open_trial(Look("run", name, key)).id, {"passed": True})
+    assert before(run.evaluator.submit(members[:1])[0]) == 0
+    assert before(run.judged(JUNK[3])) == 1
+
+
+def test_ties_are_recorded_with_the_look(lab: Make) -> None:
+    run = lab()
+    found(run, "ts_kurt(high / low, 25)", "ts_kurt(high / low, 22)", JUNK[0])
+    run.judged(JUNK[1].replace("25", "28"))
+    outcome = run.trials()[-1]
+    assert outcome is not None
+    assert outcome["discoveries"] == [3]
+    assert [(tie["later"], tie["earlier"], tie["members"]) for tie in outcome["ties"]] == [
+        (2, 1, False),
+        (4, 1, False),
+        (4, 2, False),
+    ]
+    assert all(abs(tie["rank_correlation"]) > 0.7 for tie in outcome["ties"])
+
+
+@pytest.mark.parametrize("changed", [{"level": 0.1}, {"watch_p": 0.01}])
+def test_a_later_campaign_on_the_same_data_keeps_the_level_of_the_stream(lab: Make, changed: dict[str, float]) -> None:
+    run = lab()
+    refuse_other_stream(run.ledger, run.evaluator.windows, SMALL.model_copy(update=changed))  # no trial was taken yet
+    run.judged(JUNK[0])
+    refuse_other_stream(run.ledger, run.evaluator.windows, SMALL)
+    (name,) = changed
+    with pytest.raises(OtherStream, match="one stream of trials has one") as caught:
+        refuse_other_stream(run.ledger, run.evaluator.windows, SMALL.model_copy(update=changed))
+    assert (caught.value.field, caught.value.got, caught.value.allowed) == (f"evidence.{name}", changed[name], 0.05)
+
+
+def test_a_wide_watchlist_is_refused_but_an_old_run_is_read() -> None:
+    with pytest.raises(ValueError, match=r"must be at most 0\.05"):
+        EvidenceSettings(watch_p=0.2)
+    kept = EvidenceSettings().model_dump(mode="json") | {"watch_p": 0.2}
+    assert EvidenceSettings.model_validate(kept, context={RECORDED: True}).watch_p == 0.2
 
 
 def test_looks_once_declared_stay_declared(lab: Make) -> None:
@@ -347,6 +474,25 @@ def test_a_set_with_a_member_that_met_selection_is_refused(lab: Make) -> None:
     verdict = run.evaluator.submit_set(members)
     assert failed(verdict) == {"fresh": f"looked at on selection before: {seen}"}
     assert (verdict.word, verdict.trial, run.evaluator.trials_spent(), len(run.trials())) == ("rejected", None, 0, 1)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_each_member_of_a_set_must_not_have_met_selection(lab: Make, place: int) -> None:
+    """Members are sorted by id, so that each of the two comes first once."""
+    ids = sorted([lab("ids").scored(text) for text in JUNK[:2]])
+    seen = next(text for text in JUNK[:2] if parse(text).id == ids[place])
+    lab("first").judged(seen)
+    run = lab("second")
+    assert "fresh" in failed(run.evaluator.submit_set([run.scored(text) for text in JUNK[:2]]))
+
+
+def test_a_formula_exactly_as_near_as_allowed_is_original(lab: Make) -> None:
+    ratio = nearest(parse(JUNK[0]), Catalogue((published(),)))[0].ratio
+    at = lab("at", max_similarity=ratio)
+    assert steps(at.judged(JUNK[0]))["originality"]
+    assert "not_new" not in {each["code"] for each in at.evaluator.score(JUNK[0])["warnings"]}
+    beyond = lab("beyond", max_similarity=float(np.nextafter(ratio, 0)))
+    assert beyond.propose(JUNK[0])["stage"] == "originality"
 
 
 def test_a_set_of_factors_that_say_the_same_is_refused(lab: Make) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,13 @@ from alphaloom.evidence.held import held_rank_ic, held_ranks
 from alphaloom.evidence.look import Seen, decide
 from alphaloom.evidence.null import null_distribution
 from alphaloom.evidence.proof import borne_out, proof, slope
+from alphaloom.evidence.score import Scorer
 from alphaloom.evidence.significance import newey_west_t
+from alphaloom.evidence.windows import Window
 from alphaloom.factors import order_rows, rank_rows, row_rank_correlation
+
+from .lab import SMALL
+from .lab import market as market_of_prices
 
 ASKED = {"horizon_days": 5, "level": 0.05, "watch_p": 0.05, "sign": 1}
 
@@ -34,7 +40,7 @@ def slow_held(values: NDArray[np.float32], horizon: int) -> NDArray[np.float64]:
     return out
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 6), st.integers(8, 14), st.integers(0, 10_000))
 def test_what_is_held_is_the_mean_of_the_last_ranks(horizon: int, days: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -122,6 +128,30 @@ def test_a_low_median_is_no_proof_that_a_factor_foretells_returns() -> None:
     assert not told["passed"]
     assert not told["watch"]
     assert told["p_value"] == told["p_labels"]
+
+
+def test_what_the_scorer_holds_ends_inside_the_window_and_reads_no_later_price() -> None:
+    """A one-day return ends two opens later; neither the last labels nor the last positions reach over the end."""
+    panel, window = market_of_prices(), Window("selection", 120, 180, "", "")
+    asked = SMALL.model_copy(update={"test": "held"})
+    values = np.random.default_rng(3).standard_normal(panel.universe.shape).astype(np.float32)
+    fields = {name: array.copy() for name, array in panel.fields.items()}
+    fields["open"][window.stop :] *= np.linspace(0.5, 2.0, panel.names)
+    found = Scorer(panel, asked).held(values, window)
+    assert found is not None
+    assert np.flatnonzero(np.isnan(found)).tolist() == [window.days - 2, window.days - 1]
+    later = Scorer(replace(panel, fields=fields), asked).held(values, window)
+    np.testing.assert_array_equal(later, found)
+
+
+@pytest.mark.parametrize(("fault", "passed"), [(None, True), ({"stage": "python", "day": "2012-03-01"}, False)])
+def test_code_that_failed_after_search_is_neither_accepted_nor_watched(
+    fault: dict[str, str] | None, passed: bool
+) -> None:
+    strong = 0.2 + 0.05 * np.random.default_rng(4).standard_normal(200)
+    seen = Seen(ASKED, 10, strong, np.full(200, np.nan), (), 600, 200, {}, None, fault)
+    told = decide(seen, 1, 0)
+    assert (told["passed"], told["watch"]) == (passed, passed)
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0.01, 0.5))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.evidence.combination import Part, combine
@@ -36,7 +36,6 @@ def library(folder: Path, *names: str, panel: Panel | None = None) -> LibraryVal
     return LibraryValues(engine, WINDOW, folder, lambda row: parse(row.text), rows(*names))
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_what_is_left_is_uncorrelated_with_what_was_taken_out(seed: int) -> None:
     rng = np.random.default_rng(seed)

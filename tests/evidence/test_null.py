@@ -80,7 +80,7 @@ def test_shocks_that_cluster_have_a_thinner_tail() -> None:
     assert np.all(np.mean(tails, axis=0) < [worst.p_value(t) for t in (3.0, 4.0, 5.0)])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(1e-13, 0.49), st.integers(20, 120), st.integers(1, 6))
 def test_the_quantile_inverts_the_tail(p: float, days: int, horizon: int) -> None:
     null = null_distribution(days, horizon, 2 * horizon)

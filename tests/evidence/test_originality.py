@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.likeness import Known, compare
 from alphaloom.evidence.originality import Catalogue, nearest
+from alphaloom.evidence.outline import outline
 from alphaloom.evidence.published import formulas, published
 from alphaloom.factors import Node, parse, render, sample
 
@@ -167,6 +168,52 @@ def ratio(a: str, b: str) -> float:
     return compare(parse(a), Known.of("known", parse(b), "print")).ratio
 
 
+NOTHING_DONE = [
+    "abs(volume)", "max(volume, 0)", "max(volume, 0 - volume)", "sign(volume) * volume", "volume / sign(close)",
+    "sqrt(volume * volume)", "power(volume, 1)", "signed_power(volume, 1)", "power(power(volume, 2), 0.5)",
+    "exp(log(volume))", "volume * (close > 0)", "volume * abs(sign(close))", "volume * rank(close) / rank(close)",
+    "where(high >= low, volume, 0 - volume)", "where(close == close, volume, 0 - volume)",
+    "where(volume < 0, 0 - volume, volume)", "where(close > open, volume, volume)",
+    "where((high >= low) & (rank(close) >= 0), volume, 0 - volume)",
+]  # fmt: skip
+"""Ways to write the volume again."""
+ORDER_KEPT = {
+    "rank(delta(close, 5))": ("-0.333 * rank(delta(close, 5))", "power(rank(delta(close, 5)), 2)", "1 / rank(delta(close, 5))",
+                              "max(rank(delta(abs(close), 5)), 0)", "rank(rank(delta(close, 5))) + 0.5"),
+    "(high - low) / close": ("abs(low - high) / close", "max(high - low, low - high) / close", "high / close - low / close",
+                             "(high - low) * (high - low) / (close * close)", "where(high > low, high - low, low - high) / close"),
+    "ts_std(returns, 20)": ("ts_var(returns, 20)", "sign(ts_std(returns, 20)) * ts_std(returns, 20)",
+                            "ts_std(abs(close) / abs(delay(close, 1)) - 1, 20)"),
+}  # fmt: skip
+"""Formulas, and others that order the names of a day alike, or in reverse."""
+
+
+@pytest.mark.parametrize("volume", NOTHING_DONE)
+def test_a_step_that_does_nothing_makes_no_new_formula(volume: str) -> None:
+    like = nearest(
+        parse(f"ts_corr({volume}, close, 10)"), Catalogue.of([("known", parse("ts_corr(close, volume, 10)"), "x")])
+    )
+    assert like[0].ratio == 1.0
+
+
+@pytest.mark.parametrize(("known", "again"), [(known, each) for known, others in ORDER_KEPT.items() for each in others])
+def test_what_orders_alike_by_its_signs_is_no_new_formula(known: str, again: str) -> None:
+    assert nearest(parse(again), Catalogue.of([("known", parse(known), "x")]))[0].ratio == 1.0
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["abs(returns)", "max(returns, 0)", "where(close > open, volume, 0 - volume)", "power(returns, 2)", "sign(returns) * volume",
+     "where(ts_argmax(close, 5) > 0, volume, 0 - volume)", "volume * (returns > 0)", "1 / returns"],
+)  # fmt: skip
+def test_a_step_that_does_something_is_kept(other: str) -> None:
+    bare = "returns" if other.startswith(("abs", "max", "power", "1")) else "volume"
+    like = nearest(
+        parse(f"ts_corr({other}, close, 10)"), Catalogue.of([("k", parse(f"ts_corr({bare}, close, 10)"), "x")])
+    )
+    assert not like or like[0].ratio < 1.0
+
+
 @pytest.mark.parametrize("evasion", EVASIONS)
 def test_no_evasion_is_new(evasion: str) -> None:
     mine, known = EVASIONS[evasion]
@@ -185,14 +232,13 @@ def moved(node: Node, rows: int = 1) -> Node:
     return Node(node.op, tuple(moved(arg, rows) for arg in node.args), params, node.value, node.name)
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS)
 def test_there_is_no_edge_that_a_window_can_be_moved_over(seed: int) -> None:
     known = sample(np.random.default_rng(seed), max_size=14)
     assert ratio(render(moved(known.root)), known.text) == 1.0
 
 
-@pytest.mark.parametrize("window", range(2, 400))
+@pytest.mark.parametrize("window", [2, 3, 4, 5, 7, 10, 15, 20, 40, 63, 126, 252, 399])
 def test_the_next_window_is_near_and_twice_as_long_is_not(window: int) -> None:
     known = f"ts_corr(rank(close), rank(volume), {window})"
     assert ratio(f"ts_corr(rank(close), rank(volume), {window + 1})", known) == 1.0
@@ -208,13 +254,15 @@ def test_half_of_a_formula_is_half_like_it() -> None:
     assert ratio("delta(close, 5) / ts_std(close, 20)", "delta(close, 5)") == pytest.approx(2 * 2 / (5 + 2))
 
 
-@settings(max_examples=40, deadline=None)
 @given(SEEDS)
+@example(454)  # log(sign(amount)): a constant in disguise, which has no subtree that reads a field
 def test_likeness_is_symmetric_whole_with_itself_and_at_most_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    a, b = sample(rng).canonical_text, sample(rng).canonical_text
+    first, second = sample(rng), sample(rng)
+    a, b = first.canonical_text, second.canonical_text
     assert ratio(a, b) == ratio(b, a)
-    assert 0 <= ratio(a, b) <= 1 == ratio(a, a)
+    assert 0 <= ratio(a, b) <= 1
+    assert ratio(a, a) == float(outline(first.core).names_a_field)
 
 
 def test_the_nearest_come_first_and_say_what_is_shared() -> None:

@@ -12,8 +12,9 @@ from scipy.stats import norm
 
 from alphaloom.evidence import Dossier, Evaluator
 from alphaloom.evidence.null import null_distribution
+from alphaloom.evidence.power import state_before
 from alphaloom.evidence.proof import Proof, null_of
-from alphaloom.evidence.prospect import LIKELY, Scatter, outlook, prospect, published_scatter
+from alphaloom.evidence.prospect import LIKELY, Scatter, few_labels, outlook, prospect, published_scatter
 from alphaloom.evidence.published import published_expressions
 from alphaloom.evidence.score import Scorer
 from alphaloom.evidence.significance import lond_level
@@ -99,3 +100,19 @@ def test_every_published_formula_is_measured_that_the_panel_has_the_fields_for(
 
 def test_the_days_that_are_tested_end_inside_the_window() -> None:
     assert (null_of("labels", 5, 482).days, null_of("held", 5, 482).days) == (476, 480)
+
+
+def test_what_could_be_proven_is_stated_before_anything_is_scored(lab: Make) -> None:
+    run = lab().evaluator
+    sentence, few = state_before(run)
+    assert run.evaluations_spent() == 0
+    assert "the next look at these" in sentence
+    assert "has 126 days, 25 labels of 5 days that do not overlap; below 50" in few
+    assert state_before(run) == [sentence, few]
+    record = Dossier(run).record()
+    assert (record["power_before"]["trials"], record["power_before"]["sentence"]) == (0, sentence)
+    assert {"code": "few_labels", "message": few} in record["warnings"]
+
+
+def test_enough_labels_are_no_warning() -> None:
+    assert (few_labels(250, 5), few_labels(20, 1) != "", few_labels(249, 5) != "") == ("", True, True)

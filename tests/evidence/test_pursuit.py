@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.evidence.pursuit import APART, Dictionary, leading
@@ -35,7 +35,6 @@ def test_of_two_that_say_the_same_the_smaller_is_chosen() -> None:
     assert set(leading(Dictionary(same.t, np.array([6, 3]), same.alike), 10)) == {1}
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), limit=st.integers(1, 6))
 def test_leaders_are_few_and_unlike_and_each_says_something(seed: int, limit: int) -> None:
     rng = np.random.default_rng(seed)

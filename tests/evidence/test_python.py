@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,24 @@ import pytest
 from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal, stress_on_search
 from alphaloom.evidence.admission import add_by_hand
 from alphaloom.evidence.archive import Archive
+from alphaloom.evidence.budget import Runs
 from alphaloom.evidence.computing import Computing
 from alphaloom.evidence.contained import Contained
 from alphaloom.evidence.errors import NeedsSandbox, PythonRefused
 from alphaloom.evidence.jail import Jail, SandboxSettings
 from alphaloom.evidence.levels import READS
-from alphaloom.evidence.patience import PATIENCE
+from alphaloom.evidence.patience import PATIENCE, Allowance, Pace
 from alphaloom.evidence.replay import replay
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
-from alphaloom.sandbox import Job, Outcome, Runner, SandboxUnavailable, TimedOut
+from alphaloom.sandbox import Frames, Job, Outcome, Runner, SandboxUnavailable, TimedOut
 
 from .lab import SMALL, WIDE, clock, market, scorer, steps
 from .test_levels import adjusted
 
 COPY = 'def factor(panel):\n    return -panel["returns"].rolling(20).std()'
+TELLS = 'def factor(panel):\n    raise ValueError(panel["close"].iloc[0].to_list())\n    return panel["close"]'
 STATE = """
 def factor(panel):
     close = panel["close"].to_numpy()
@@ -92,8 +95,28 @@ def runner(jail: Jail) -> Counting:
     return Counting(jail)
 
 
+class Spending(Counting):
+    """A runner whose calls cost so many seconds of CPU, as they tell."""
+
+    def __init__(self, runner: Runner, cpu_s: float) -> None:
+        super().__init__(runner)
+        self.cpu_s = cpu_s
+
+    def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        for job in jobs:
+            self.jobs.append(job)
+            yield Outcome(np.zeros(job.shape), None, 0.0, 1000.0 * self.cpu_s, 1.0)
+
+
+def runner_frames(runner: Runner) -> Frames:
+    """Return frames of the tests' market."""
+    return Contained(market(), runner)._shown(parse(COPY), 30)
+
+
 Maker = Callable[..., Evaluator]
-SHORT, QUICK = 280, SMALL.model_copy(update={"windows": WIDE.model_copy(update={"min_sealed_days": 20})})
+ALONE = SMALL.model_copy(update={"published": False})
+"""Settings for code that ranks the names as some published factor does, as simple code will: it is judged all the same."""
+SHORT, QUICK = 280, ALONE.model_copy(update={"windows": WIDE.model_copy(update={"min_sealed_days": 20})})
 """Days of a market on which a look is quickly taken, since each of its days is a call or more; and its rules."""
 
 
@@ -158,30 +181,107 @@ def test_names_are_numbers_and_columns_those_that_it_names(service: Maker, runne
 
 
 @pytest.mark.parametrize(
-    ("code", "stage", "said"),
+    ("code", "stage", "said", "ran"),
     [
-        ('def factor(panel):\n    return panel["returns"].shift(-1)', "causal", "reads later days"),
-        ('def factor(panel):\n    x = panel["returns"]\n    return x - x.mean()', "causal", "changed when later days"),
-        ('def factor(panel):\n    return panel["returns"].iloc[:5]', "python", "allowed: (210, 60)"),
-        ('def factor(panel):\n    return open("/etc/passwd").read() + panel["returns"]', "python", ""),
-        ('def factor(panel):\n    return panel["price"]', "python", "no column 'price'"),
-        ("def other(panel):\n    return panel", "python", "no function factor"),
+        ('def factor(panel):\n    return panel["returns"].shift(-1)', "causal", "reads later days", 0),
+        (
+            'def factor(panel):\n    x = panel["returns"]\n    return x - x.mean()',
+            "causal",
+            "changed when later days",
+            1,
+        ),
+        ('def factor(panel):\n    return panel["returns"].iloc[:5]', "python", "allowed: (210, 59)", 1),
+        ('def factor(panel):\n    return open("/etc/passwd").read() + panel["returns"]', "python", "", 1),
+        ('def factor(panel):\n    return panel["price"]', "python", "no column 'price'", 0),
+        ("def other(panel):\n    return panel", "python", "no function factor", 0),
     ],
 )
-def test_what_is_refused_costs_nothing_and_says_why(service: Maker, code: str, stage: str, said: str) -> None:
+def test_what_is_refused_says_why_and_costs_an_evaluation_if_it_ran(
+    service: Maker, runner: Counting, code: str, stage: str, said: str, ran: int
+) -> None:
     evaluator = service()
     answer = proposed(evaluator, code)
     assert (answer["ok"], answer["stage"]) == (False, stage)
     assert said in answer["errors"][0]["message"]
-    assert evaluator.evaluations_spent() == 0
+    assert evaluator.evaluations_spent() == ran
     assert [row.stage for row in evaluator.ledger.attempts("run")] == [stage]
+    before = len(runner.jobs)
+    assert proposed(evaluator, code) == answer, "the same attempt again is answered, and not run"
+    assert (evaluator.evaluations_spent(), len(runner.jobs)) == (ran, before)
+    assert Runs(evaluator.ledger, "run").told(code) == (answer if ran else None), "a process that resumes knows it"
+    if ran:
+        proposed(evaluator, code, key="another")
+        assert evaluator.evaluations_spent() == 2, "what is run again is paid again"
+
+
+def test_no_code_is_run_when_no_evaluation_is_left(service: Maker, runner: Counting) -> None:
+    evaluator = replace(service(panel=adjusted()), budget=Budget(evaluations=1))
+    assert proposed(evaluator, TELLS)["stage"] == "python"
+    before = len(runner.jobs)
+    assert proposed(evaluator, TELLS, key="2")["stage"] == "budget"
+    assert len(runner.jobs) == before
+
+
+def test_days_that_code_refuses_to_compute_have_no_values_and_it_is_said(service: Maker, runner: Counting) -> None:
+    """It sees the whole panel when it is scored, and looks ahead where it refuses to be asked day by day."""
+    code = STATE.replace("    close =", '    assert len(panel["close"]) >= 40, "too few"\n    close =').replace(
+        "    return pd", "    out[:39] = close[1:40] / close[:39]\n    return pd"
+    )
+    evaluator = service()
+    answer = proposed(evaluator, code)
+    assert answer["ok"], answer
+    said = {each["code"]: each["message"] for each in answer["sheet"]["warnings"]}
+    assert f"nothing is shown of the days before {evaluator.panel.dates[39]}" in said["unshown_days"]
+    fresh = Contained(evaluator.panel, runner)  # a process that resumes has not screened it
+    for values in (evaluator.values(evaluator.read(code)), fresh.values(evaluator.read(code), 210)):
+        assert np.isnan(values[:39]).all()
+        assert np.isfinite(values[39:210]).any()
+    swept = Contained(evaluator.panel, runner).sweep(evaluator.read(code), (90,))
+    assert swept.start_up == 39
+    assert np.isnan(swept.values[:39]).all()
+
+
+def test_code_on_days_after_search_shares_a_fixed_time(runner: Counting) -> None:
+    """Whatever it computes there: the allowance hangs on the number of days, and what is left over is not run."""
+    jobs = [Job(COPY, runner_frames(runner))] * 40
+    spent = Spending(runner, cpu_s=9.0)
+    found = list(Allowance(spent, days=12).run_each(jobs))
+    errors = [outcome.error for outcome in found]
+    assert [isinstance(error, TimedOut) for error in errors] == [False] * 8 + [True] * 32
+    assert len(spent.jobs) == 8, "72 seconds in one group are the end of it"
+    quick = Allowance(Spending(runner, cpu_s=0.1), days=12)
+    assert not any(outcome.error for outcome in quick.run_each(jobs))
+
+
+def test_a_look_that_runs_code_ends_at_a_whole_step_of_the_clock(service: Maker) -> None:
+    now, slept = [0.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    def worked(seconds: float) -> float:
+        began, now[0] = 100.0, 100.0
+        with suppress(ValueError), Pace(lambda: now[0], sleep, step=60.0).even():
+            now[0] += seconds
+            raise ValueError("failed")
+        return now[0] - began
+
+    assert [worked(seconds) for seconds in (7.0, 59.0, 61.0, 119.0)] == [60.0, 60.0, 120.0, 120.0]
+    slept.clear()
+    evaluator = replace(service(panel=market(days=SHORT), settings=QUICK), pace=Pace(lambda: 3.0, sleep))
+    assert judged(evaluator, STATE).trial == 1
+    assert len(slept) == 1
+    assert judged(evaluator, "-ts_skew(returns, 17) * ts_std(volume, 9) / ts_mean(volume, 9)").word
+    assert len(slept) == 1, "a formula's look takes as long whatever it sees"
 
 
 def test_what_the_lint_only_doubts_is_run(service: Maker) -> None:
     """Its words stand beside the factor; what the code may do is not for a reading of it to say."""
     odd = 'def factor(panel):\n    look = getattr(panel["returns"], "rolling")\n    return -look(20).std() * panel["open"]'
     evaluator = service()
-    assert proposed(evaluator, odd)["ok"]
+    answer = proposed(evaluator, odd)
+    assert answer["ok"], answer
     assert "getattr is not for factors" in str(evaluator.read(odd).warnings)
 
 
@@ -254,7 +354,7 @@ def test_a_busy_machine_decides_nothing(jail: Jail) -> None:
 
 
 def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker, runner: Counting) -> None:
-    evaluator = service()
+    evaluator = service(settings=ALONE)
     verdict = judged(evaluator, STATE)
     assert verdict.trial == 1
     told = {reason.step: reason for reason in verdict.reasons}
@@ -262,8 +362,9 @@ def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker,
     assert told["causal"].numbers == {"swept": search}
     assert runner.rows == selection
     values = evaluator.values(evaluator.read(STATE), evaluator.windows.selection)
-    once = Contained(evaluator.panel, runner).values(evaluator.read(STATE), selection)
-    np.testing.assert_allclose(values[:selection], once[:selection], rtol=1e-6)
+    for first, last in ((0, search), (search, selection)):  # names that are listed later have no column before
+        once = Contained(evaluator.panel, runner).values(evaluator.read(STATE), last)
+        np.testing.assert_allclose(values[first:last], once[first:last], rtol=1e-6)
     assert np.isnan(values[selection:]).all()
     before = len(runner.jobs)
     again = evaluator.engine.sweep(evaluator.read(STATE), (search, selection))
@@ -281,7 +382,7 @@ def test_a_verdict_says_that_its_code_ran_uncontained(service: Maker, monkeypatc
 
 
 def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(service: Maker) -> None:
-    evaluator = service()
+    evaluator = service(settings=ALONE)
     day = str(evaluator.panel.dates[evaluator.windows.search.stop + 20])
     cheat = STATE.replace("    return pd", f'    late = panel["close"].index > "{day}"\n    ahead = np.roll(close, -1, 0)\n'
                           "    out = np.where(late[:, None], ahead / close, out)\n    return pd")  # fmt: skip
@@ -336,7 +437,7 @@ def test_it_stands_in_the_library_like_a_formula(service: Maker, tmp_path: Path)
     from alphaloom.evidence.exchange import exported, imported
     from alphaloom.ledger import write_json
 
-    evaluator = service()
+    evaluator = service(settings=ALONE)
     add_by_hand(evaluator.ledger, parse(STATE), "2026-01-01")
     answer = proposed(evaluator, STATE.replace("0.9", "0.85").replace("state", "memory"))
     assert answer["stage"] == "originality"

@@ -16,7 +16,8 @@ import pytest
 from alphaloom.evidence import Evaluator
 from alphaloom.evidence.archive import Archive
 from alphaloom.evidence.look import Seen, decide
-from alphaloom.evidence.replay import TOO_OLD, Replay, loose_ends, replay
+from alphaloom.evidence.loose_ends import loose_ends
+from alphaloom.evidence.replay import TOO_OLD, Replay, replay
 from alphaloom.evidence.replay_panel import replay_on_panel
 from alphaloom.evidence.settings import as_recorded
 from alphaloom.ledger import Ledger
@@ -122,6 +123,8 @@ def set_to(*path: str | int, value: Any) -> Edit:
         (("sign",), 7, "look.sign"),
         (("discoveries",), [], "look.discoveries_before"),
         (("discoveries_before",), 0, "look.discoveries_before"),
+        (("ties",), [{"later": 2, "earlier": 1, "members": True, "rank_correlation": None}], "look.ties"),
+        (("ties",), [{"later": 2, "earlier": 1, "members": False, "rank_correlation": 0.1}], "look.discoveries"),
         (("deflated_sharpe", "by_trials"), 0.99, "look.deflated_sharpe.by_trials"),
         (("selection", "rank_ic"), 0.07, "selection.rank_ic"),
         (("selection", "turnover"), 0.07, "selection.turnover"),
@@ -137,8 +140,8 @@ def test_an_edited_outcome_is_found(workspace: Path, path: tuple[str, ...], valu
     ("path", "value", "found"),
     [
         (("verdict",), "accepted", "verdict"),
-        (("reasons", 7, "passed"), True, "reasons.statistics.passed"),
-        (("reasons", 7, "numbers", "p_value"), 1e-9, "reasons.statistics.numbers.p_value"),
+        (("reasons", 8, "passed"), True, "reasons.statistics.passed"),
+        (("reasons", 8, "numbers", "p_value"), 1e-9, "reasons.statistics.numbers.p_value"),
         (("reasons", 4, "numbers", "ratio"), 0.9, "reasons.originality.passed"),
         (("reasons", 4, "numbers", "most"), 0.99, "reasons.originality.numbers.most"),
         (("reasons", 5, "numbers", "rank_correlation"), -0.9, "reasons.redundancy.passed"),

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
@@ -226,7 +226,6 @@ def test_a_thin_factor_is_warned_of() -> None:
     assert "thin_coverage" in [doubt.code for doubt in undefined(values).warnings]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.floats(-1e300, 1e300) | st.sampled_from([float("nan"), float("inf"), -float("inf")]))
 def test_tidy_keeps_ten_digits_and_says_null(value: float) -> None:
     kept = tidy(value)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.evidence.significance import (
@@ -47,7 +47,6 @@ def test_a_series_that_cannot_vary_has_no_t(series: list[float]) -> None:
     assert math.isnan(newey_west_t(series, 4).t)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=40), st.integers(0, 60), st.floats(0.1, 10))
 def test_t_does_not_depend_on_the_unit(series: list[float], lag: int, unit: float) -> None:
     first, second = newey_west_t(series, lag), newey_west_t(np.array(series) * unit, lag)

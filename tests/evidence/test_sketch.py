@@ -67,7 +67,6 @@ def drawn(seed: int, count: int) -> tuple[NDArray[np.bool_], list[Values]]:
     return member, [draw(rng, common, member) for _ in range(count)]
 
 
-@settings(max_examples=40, deadline=None)
 @given(SEEDS)
 def test_a_correlation_is_within_the_slack_of_its_guess(seed: int) -> None:
     member, values = drawn(seed, 8)
@@ -133,7 +132,7 @@ def shown(folder: Path, member: NDArray[np.bool_], values: Mapping[str, Values])
     return LibraryValues(cast("Engine", shelf), WINDOW, folder, read, map(row, values)), shelf
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS)
 def test_the_closest_is_that_of_comparing_all(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     member, values = drawn(seed, 16)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from online_fdr.e_values.sequential import ELond
 from online_fdr.p_values.investing.lond.lond import Lond
@@ -105,7 +105,6 @@ def test_an_e_value_has_mean_one_under_the_null() -> None:
         e_value(1.1)
 
 
-@settings(max_examples=50)
 @given(streams, st.floats(0.001, 0.4))
 def test_stricter_rules_find_no_more(p_values: list[float], level: float) -> None:
     said = {key: set(places) for key, places in found(p_values, level).items()}

@@ -31,7 +31,7 @@ def test_an_overlay_of_nothing_is_the_panel() -> None:
     np.testing.assert_array_equal(same.universe, panel.universe)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 1000), st.floats(0.1, 3.0), st.floats(0.05, 5.0))
 def test_all_columns_agree(seed: int, reach: float, volume: float) -> None:
     panel = market()

@@ -32,8 +32,8 @@ FRESH = "rank(ts_rank(volume, 20))"
 HEIR = f"{KNOWN} + 1.1 * {FRESH}"
 COPY = f"{KNOWN} + 0.4 * rank(ts_kurt(high / low, 25))"
 RULES = LibrarySettings(flag_days=126, flag_p=0.2, retire_e=0.0)
-EASY = SMALL.model_copy(update={"level": 0.4, "library": RULES, "max_similarity": 0.95})
-"""A level at which what is strong is accepted on 200 days."""
+EASY = SMALL.model_copy(update={"level": 0.4, "library": RULES, "max_similarity": 0.95, "published": False})
+"""A level at which what is strong is accepted on 200 days; `FRESH` ranks the names like a published factor."""
 
 
 def fresh_values(panel: Panel) -> Any:

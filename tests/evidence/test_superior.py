@@ -19,7 +19,7 @@ def books(seed: int, days: int = 250, candidates: int = 5, common: float = 0.5) 
     return np.asarray(both * np.exp(rng.normal(0, 0.5, candidates)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.integers(1, 8), st.floats(-0.3, 0.2))
 def test_lower_is_never_above_consistent_nor_consistent_above_upper(seed: int, candidates: int, shift: float) -> None:
     found = superior(books(seed, 120, candidates) + shift, 5, replications=99)

@@ -71,6 +71,17 @@ def test_new_days_are_those_after_the_panel_with_a_whole_label(ledger: Ledger) -
     assert [value for _, value in seen(ledger, name)] == pytest.approx(list(reference))
 
 
+def test_known_days_under_later_dates_are_not_new(ledger: Ledger) -> None:
+    """Moved by some years, search, selection and sealed days would all come after the panel on which a factor was judged."""
+    judged(ledger)
+    panel = first(CUT)
+    moved = replace(panel, dates=panel.dates + np.timedelta64(3_650, "D"))
+    with pytest.raises(PanelDisagrees, match="this workspace knows them as those of 2011-12-02") as caught:
+        watch(ledger, moved)
+    assert caught.value.field == "--panel"
+    assert ledger.kept.standings() == []
+
+
 def test_the_same_days_count_once(ledger: Ledger) -> None:
     name = judged(ledger)
     watch(ledger, first(700))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from alphaloom.evidence.exposures import Exposures
-from alphaloom.evidence.weaknesses import name_weaknesses
+from alphaloom.evidence.weaknesses import EXPOSURES, name_weaknesses
 from alphaloom.evidence.windows import Window
 
 WINDOW = Window("search", 0, 60, "a", "b")
@@ -28,6 +28,8 @@ EXPOSED = Exposures(
     beta=RNG.normal(size=(60, 40)),
     size=RNG.normal(size=(60, 40)),
     volatility=RNG.normal(size=(60, 40)),
+    momentum=RNG.normal(size=(60, 40)),
+    price=RNG.normal(size=(60, 40)),
     sector=np.zeros(40, np.int16),
 )
 
@@ -60,6 +62,23 @@ def test_a_figure_beyond_its_bound_is_named(code: str, value: float, changed: di
 
 
 @pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"t": 2.9}, "|t| = 2.9 in sample, below the screening threshold of 3"),
+        ({"t": -0.7}, "|t| = 0.7 in sample, below the screening threshold of 3"),
+        ({"t": None}, "t is undefined in sample"),
+        ({"turnover": 0.14}, "14% of the book is traded each day (threshold 13%)"),
+        ({"net_sharpe": -0.1}, "Sharpe +2.00 before costs, -0.10 after costs"),
+        ({"decay": {"1": 0.04, "10": 0.01}}, "less than half of the one-day RankIC remains at ten days (25%)"),
+        ({"by_year": {"2010": 0.09, "2011": 0.01, "2012": -0.01}}, "less than half of the RankIC remains without the best year (0%)"),
+    ],
+)  # fmt: skip
+def test_a_weakness_states_its_figure_and_its_threshold(changed: dict[str, Any], said: str) -> None:
+    (weakness,) = name_weaknesses(SOUND | changed, FRAME.astype(np.float32), EXPOSED, WINDOW)
+    assert weakness["message"] == said
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         {"t": -3.1},
@@ -74,11 +93,12 @@ def test_what_is_undefined_or_within_its_bound_is_not(changed: dict[str, Any]) -
     assert named(**changed) == {}
 
 
-@pytest.mark.parametrize("name", ["beta", "size", "volatility"])
+@pytest.mark.parametrize("name", ["beta", "size", "volatility", "momentum", "price"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_an_exposure_in_disguise_is_named(name: str, sign: int) -> None:
     disguised = sign * getattr(EXPOSED, name) + 0.5 * FRAME
     found = name_weaknesses(SOUND, disguised.astype(np.float32), EXPOSED, WINDOW)
     assert [weakness["code"] for weakness in found] == ["exposure"]
-    assert f"mostly {name} in disguise" in found[0]["message"]
+    assert found[0]["message"].startswith(f"exposure to {EXPOSURES[name]}: rank correlation ")
+    assert found[0]["message"].endswith("(threshold 0.5)")
     assert np.sign(found[0]["value"]) == sign

@@ -117,7 +117,7 @@ def test_too_few_days_say_how_many_are_needed(tmp_path: Path) -> None:
     )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.floats(0.3, 0.7), st.floats(0.1, 0.25), st.integers(600, 1200))
 def test_no_day_lies_in_two_windows(search: float, selection: float, days: int) -> None:
     panel = market(1200).rows(0, days)

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -63,7 +63,6 @@ def test_a_pool_hands_out_what_it_got() -> None:
     assert pool.take() is not array
 
 
-@settings(deadline=None)
 @given(days=st.integers(1, 40), names=st.integers(1, 500), threads=st.integers(1, 3))
 def test_tiles_hold_every_cell_once(days: int, names: int, threads: int) -> None:
     layout = Layout.of(days, names, threads)
@@ -73,7 +72,6 @@ def test_tiles_hold_every_cell_once(days: int, names: int, threads: int) -> None
     np.testing.assert_array_equal(again, rows)
 
 
-@settings(deadline=None)
 @given(days=st.integers(1, 40), names=st.integers(1, 300), first=st.integers(0, 39))
 def test_rows_are_gathered_and_scattered_unchanged(days: int, names: int, first: int) -> None:
     layout, first = Layout(days, names, 64), min(first, days - 1)

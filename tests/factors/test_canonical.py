@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.factors import Node, bucketed, parse, render, sample
@@ -122,7 +122,6 @@ def test_evasions_3_to_7_are_the_same_factor(left: str, right: str) -> None:
     assert parse(left).id == parse(right).id
 
 
-@settings(max_examples=120, deadline=None)
 @given(SEEDS)
 def test_the_canonical_text_parses_back_to_the_same_id(seed: int) -> None:
     expression = sample(np.random.default_rng(seed), max_size=18)
@@ -131,7 +130,6 @@ def test_the_canonical_text_parses_back_to_the_same_id(seed: int) -> None:
     assert again.canonical_text == expression.canonical_text
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS)
 def test_sign_factor_and_wrapper_change_neither_unsigned_nor_core(seed: int) -> None:
     text = sample(np.random.default_rng(seed), max_size=12).text
@@ -139,7 +137,6 @@ def test_sign_factor_and_wrapper_change_neither_unsigned_nor_core(seed: int) -> 
     assert parse(f"-3 * rank(2 * ({text}))").core == parse(text).core
 
 
-@settings(max_examples=40, deadline=None)
 @given(SEEDS, SEEDS)
 def test_the_order_of_sums_products_and_symmetric_arguments_is_nothing(one: int, other: int) -> None:
     a, b = (f"rank({sample(np.random.default_rng(seed), max_size=8).text})" for seed in (one, other))
@@ -149,7 +146,6 @@ def test_the_order_of_sums_products_and_symmetric_arguments_is_nothing(one: int,
     assert parse(f"where({a} < {b}, 1, 2)").id == parse(f"where({b} > {a}, 1, 2)").id
 
 
-@settings(max_examples=40, deadline=None)
 @given(SEEDS)
 def test_buckets_are_a_canonical_form_too(seed: int) -> None:
     expression = sample(np.random.default_rng(seed), max_size=12)

@@ -50,7 +50,7 @@ def chained(node: Node) -> bool:
     return len(node.args) > 2 and bool(OPERATORS[node.op].many)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), flavour=st.sampled_from(panels.FLAVOURS))
 def test_each_step_of_a_random_tree_agrees_with_the_reference(seed: int, flavour: str) -> None:
     panel = panels.draw(seed, 37, 6, flavour, all_members=True)
@@ -69,7 +69,7 @@ def test_each_step_of_a_random_tree_agrees_with_the_reference(seed: int, flavour
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * scale)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000))
 def test_a_random_tree_agrees_with_the_reference_whole(seed: int) -> None:
     panel = panels.draw(seed, 37, 6, "prices")
@@ -201,7 +201,7 @@ def test_given_arrays_must_fit(wrong: NDArray[np.float32]) -> None:
 
 
 @given(seed=st.integers(0, 99), together=st.integers(1, 7))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_a_stream_gives_the_same_as_a_batch(seed: int, together: int) -> None:
     engine, trees = Engine(panels.draw(seed, 40, 5, "plain"), cache_bytes=0), drawn(seed, 9)
     same_bytes(list(engine.stream(iter(trees), together=together)), engine.evaluate(trees))

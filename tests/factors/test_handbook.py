@@ -11,17 +11,24 @@ from alphaloom.factors.handbook import FIELD_MEANINGS, PAGE, UNIT_WORDS, describ
 from alphaloom.factors.types import RULES
 
 
-def test_the_page_is_fresh() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "factors/OPERATORS.md is old: write it again with make operators"
+@pytest.fixture(scope="module")
+def written() -> str:
+    return page()
+
+
+def test_the_page_is_fresh(written: str) -> None:
+    assert PAGE.read_text(encoding="utf-8") == written, (
+        "factors/OPERATORS.md is old: write it again with make operators"
+    )
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_an_operator_is_documented_whole(name: str) -> None:
+def test_an_operator_is_documented_whole(name: str, written: str) -> None:
     known = described(OPERATORS[name])
     assert {"name", "signature", "meaning", "nan", "unit", "example"} <= {key for key, said in known.items() if said}
     assert (known["ns_per_cell"] is None) == bool(OPERATORS[name].definition)
     assert [each["name"] for each in known["arguments"]] == [each.name for each in OPERATORS[name].arguments]
-    assert f"### {name}\n\n`{known['signature']}`" in page()
+    assert f"### {name}\n\n`{known['signature']}`" in written
 
 
 def test_every_unit_rule_and_every_field_has_words() -> None:

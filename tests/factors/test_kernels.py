@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -18,6 +20,7 @@ from alphaloom.market import Panel
 
 from . import panels, reference
 
+Batches: TypeAlias = Mapping[str, Mapping[str, NDArray[np.float32]]]
 WINDOWED = [name for name, operator in OPERATORS.items() if any(a.name == "window" for a in operator.numbers)]
 COLUMNS = ("close", "volume", "open")
 GIVEN = {
@@ -46,10 +49,10 @@ def computed(node: Node, panel: Panel, threads: int = 1) -> NDArray[np.float32]:
     return Engine(panel, threads=threads).compute([node])[0]
 
 
-def agree(found: NDArray[np.float32], expected: NDArray[np.float64], floor: float) -> None:
+def agree(found: NDArray[np.float32], expected: NDArray[np.float64], floor: float, about: str = "") -> None:
     """Hold two panels to the same gaps and to float32 precision."""
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    np.testing.assert_allclose(found, expected, rtol=3e-6, atol=floor)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected), about)
+    np.testing.assert_allclose(found, expected, rtol=3e-6, atol=floor, err_msg=about)
 
 
 def inside(values: NDArray[np.float64], panel: Panel) -> NDArray[np.float64]:
@@ -62,17 +65,29 @@ def test_every_operator_has_a_kernel_and_a_reference_or_a_definition(name: str) 
     assert bool(operator.compute) == bool(operator.reference) != bool(operator.definition)
 
 
-@pytest.mark.parametrize("flavour", panels.FLAVOURS)
+def batched(names: Sequence[str]) -> Batches:
+    """Compute operators on a panel of each flavour, those of one panel together."""
+    nodes = [step(name) for name in names]
+    found = {flavour: Engine(panels.draw(3, 43, 5, flavour), threads=1).compute(nodes) for flavour in panels.FLAVOURS}
+    return {flavour: dict(zip(names, values, strict=True)) for flavour, values in found.items()}
+
+
+@pytest.fixture(scope="module")
+def batches() -> Batches:
+    return batched(sorted(OPERATORS))
+
+
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-def test_operator_agrees_with_its_reference(name: str, flavour: str) -> None:
-    panel = panels.draw(3, 43, 5, flavour)
-    node = step(name)
-    expected = inside(reference.evaluate(node, panel), panel)
-    scale = np.nanmax(np.abs(expected), initial=1.0) if name in ROUGH else 1.0
-    agree(computed(node, panel), expected, 1e-6 * scale)
+def test_operator_agrees_with_its_reference(
+    name: str, batches: Mapping[str, Mapping[str, NDArray[np.float32]]]
+) -> None:
+    for flavour, found in batches.items():
+        panel = panels.draw(3, 43, 5, flavour)
+        expected = inside(reference.evaluate(step(name), panel), panel)
+        scale = np.nanmax(np.abs(expected), initial=1.0) if name in ROUGH else 1.0
+        agree(found[name], expected, 1e-6 * scale, flavour)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     name=st.sampled_from(sorted(WINDOWED)),
     flavour=st.sampled_from(panels.FLAVOURS),
@@ -103,7 +118,6 @@ def allowed(name: str) -> st.SearchStrategy[dict[str, float]]:
     return st.fixed_dictionaries(found)
 
 
-@settings(max_examples=120, deadline=None)
 @given(data=st.data(), flavour=st.sampled_from(panels.FLAVOURS), seed=st.integers(0, 99))
 def test_every_keyword_means_what_the_reference_says(data: st.DataObject, flavour: str, seed: int) -> None:
     name = data.draw(st.sampled_from([name for name in OPERATORS if any(a.keyword for a in OPERATORS[name].numbers)]))

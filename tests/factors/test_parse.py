@@ -4,7 +4,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.factors import OPERATORS, Node, ParseError, express, parse, render, sample
@@ -198,7 +198,6 @@ def test_a_long_sum_is_not_deep() -> None:
     assert parse("+".join(["close"] * 90)).canonical_text == "90 * close"
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(alphabet="closeranktsm_d(),.+-*/<>=&|~ 0123456789\n", max_size=40) | st.text(max_size=12))
 def test_nothing_but_a_parse_error_ever_comes_out(text: str) -> None:
     error = mistake(text)
@@ -208,7 +207,6 @@ def test_nothing_but_a_parse_error_ever_comes_out(text: str) -> None:
         assert error.record()["stage"] == error.stage
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS)
 def test_what_is_written_reads_back(seed: int) -> None:
     expression = sample(np.random.default_rng(seed), max_size=16)
@@ -256,7 +254,6 @@ def test_units_are_told_beside_what_cannot_be_read() -> None:
     assert [error.at for error in caught.value.mistakes] == [0, 32]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_a_tree_is_expressed_as_its_text_is_read(seed: int) -> None:
     tree = sample(np.random.default_rng(seed), max_size=9).root

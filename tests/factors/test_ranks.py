@@ -37,7 +37,7 @@ def drawn(seed: int, names: int) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), names=st.sampled_from([1, 2, 9, 70, 200]))
 def test_ranks_are_those_of_pandas(kind: type[np.floating], seed: int, names: int) -> None:
     with np.errstate(over="ignore", under="ignore"):
@@ -46,7 +46,7 @@ def test_ranks_are_those_of_pandas(kind: type[np.floating], seed: int, names: in
     np.testing.assert_array_equal(rank_rows(x), expected)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), names=st.sampled_from([9, 12, 200]))
 def test_correlations_are_those_of_scipy(seed: int, names: int) -> None:
     a, b = drawn(seed, names), np.random.default_rng(seed).permuted(drawn(seed + 1, names), axis=0)

@@ -6,10 +6,13 @@ import ast
 import importlib
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from alphaloom.extras import install_hint
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
@@ -112,3 +115,24 @@ def test_the_lock_has_hashes_and_no_address() -> None:
     assert pinned
     assert all(re.match(r"[a-z0-9._-]+(\[[a-z0-9,._-]+\])?==\S+", line) for line in pinned)
     assert sum("--hash=sha256:" in line for line in lines) >= len(pinned)
+
+
+def test_every_extra_is_installed_by_the_names_of_its_packages() -> None:
+    """Alphaloom is on no package index, so `pip install 'alphaloom[ray]'` would fail, or fetch another's package."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra, packages in extras.items():
+        told = install_hint(extra)
+        assert told.startswith("pip install '"), told
+        assert told.endswith(f" (in the checkout: pip install '.[{extra}]')")
+        for package in packages:
+            assert f"'{re.split(r'[><=]', package)[0]}" in told
+
+
+def test_nobody_is_told_to_install_alphaloom_from_an_index() -> None:
+    texts = [
+        path
+        for path in committed()
+        if path.suffix in {".py", ".md", ".yaml", ".toml", ".j2", ""}
+        and path.parts[-1] not in {"CHANGELOG.md", "test_style.py"}
+    ]
+    assert [str(path) for path in texts if re.search(r"alphaloom\[", path.read_text(errors="replace"))] == []

@@ -2,7 +2,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.ledger import digest
@@ -18,7 +18,6 @@ def deep() -> dict[str, object]:
     return nested
 
 
-@settings(max_examples=40, deadline=None)
 @given(texts, texts, texts, st.integers(0, 10**12))
 def test_a_call_is_spelled_as_json_whatever_its_names_are(who: str, tool: str, code: str, size: int) -> None:
     spelled = ToolCall(who, "market", tool, Outcome.REFUSED, code=code, bytes=size).spelled()

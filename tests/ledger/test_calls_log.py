@@ -19,7 +19,6 @@ from alphaloom.ledger.calls.segment import Segment
 from alphaloom.ledger.errors import CallsDamaged, CallsUnwritable
 
 ROOT = Path(__file__).resolve().parents[2] / ".root"
-WINDOW_SECONDS = 0.05
 WRITE = """
 import sys, time
 from datetime import UTC, datetime
@@ -79,16 +78,22 @@ def started(code: str, *arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_call_is_on_the_disk_within_the_window(tmp_path: Path) -> None:
+def test_a_call_is_on_the_disk_after_two_syncs_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of another line may be under way; the next one brings this line to the disk."""
+    synced: list[int] = []
+
+    def sync(handle: int) -> None:
+        os.fsync(handle)
+        synced.append(handle)
+
+    monkeypatch.setattr("alphaloom.ledger.calls.segment._sync", sync)
     with CallLog.open(tmp_path, clock=now) as log:
-        spans = []
         for _ in range(20):
-            began = time.monotonic()
+            before = len(synced)
             number = log.append(call())
             log.flush()
-            spans.append(time.monotonic() - began)
             assert log.durable == number
-    assert sorted(spans)[10] < WINDOW_SECONDS  # the median: other programs use this disk too
+            assert 1 <= len(synced) - before <= 2
 
 
 def asked_until_kept(log: CallLog, name: str) -> int:
@@ -116,15 +121,15 @@ def test_a_killed_process_loses_the_last_moment_and_no_more(tmp_path: Path, afte
     with started(WRITE, tmp_path, 1_000_000, "k") as process:
         assert process.stdout is not None
         told = [process.stdout.readline().split() for _ in range(after)]
-        time.sleep(0.5)
+        time.sleep(1.5 * STALL_SECONDS)
         process.send_signal(signal.SIGKILL)
         killed = time.monotonic()
-        told += [line.split() for line in process.stdout.read().splitlines() if line.count(" ") == 1]
+        told += [line.split() for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
         process.communicate()
     rows = latest(tmp_path, 10**6)
     assert [row["tool"] for row in rows] == [f"k{index}" for index in range(len(rows))]
-    due = max(int(number) for number, moment in told if float(moment) < killed - 5 * WINDOW_SECONDS)
-    assert len(rows) >= due > 0  # five windows: this machine may be at work on other things
+    due = max(int(number) for number, moment in told if float(moment) < killed - STALL_SECONDS)
+    assert len(rows) >= due > 0  # on a slow disk too: a line that waits for longer is refused
     assert not verified(tmp_path).findings
 
 
@@ -149,7 +154,7 @@ def test_a_torn_line_is_seen_and_the_next_process_cuts_it_off(tmp_path: Path) ->
 def test_several_processes_write_to_one_folder(tmp_path: Path) -> None:
     processes = [started(WRITE, tmp_path / "audit", 100, name) for name in "abc"]
     for process in processes:
-        _, complaints = process.communicate(timeout=60)
+        _, complaints = process.communicate(timeout=300)
         assert process.returncode == 0, complaints
     reading = verified(tmp_path / "audit")
     assert (reading.calls, reading.findings, len(reading.heads)) == (300, (), 3)
@@ -159,7 +164,7 @@ def test_several_processes_write_to_one_folder(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
 def test_a_full_disk_refuses_calls_until_there_is_room_again(tmp_path: Path) -> None:
     with started(FULL, tmp_path) as process:
-        said, complaints = process.communicate(timeout=60)
+        said, complaints = process.communicate(timeout=300)
     assert process.returncode == 0, complaints
     refusal, taken = said.splitlines()
     assert refusal.startswith("calls_unwritable calls cannot be recorded, so none is answered: no space is left")

@@ -3,8 +3,10 @@
 import json
 import shutil
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,9 +14,9 @@ from hypothesis import strategies as st
 
 from alphaloom.ledger.calls import CallLog, Outcome, ToolCall, anchors_of, export, verified
 from alphaloom.ledger.calls.chain import CALL, Link, written
-from alphaloom.ledger.calls.heads import segments
+from alphaloom.ledger.calls.heads import read_heads, segments, write
 
-law = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+law = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 CALLS = 6
 
 
@@ -156,3 +158,59 @@ def test_a_record_can_be_read_while_it_is_written(tmp_path: Path) -> None:
             if log.durable % 7 == 0:
                 assert not verified(tmp_path).findings
     assert not verified(tmp_path).findings
+
+
+def remade(paths: list[Path], keeps: Callable[[dict[str, Any]], bool]) -> None:
+    """Leave lines out and make the whole chain again, as somebody can who may write to the folder: it takes no key."""
+    folder, tips = paths[0].parent, dict[str, Link]()
+    for path in paths:
+        link, body = Link(-1, ""), b""
+        for raw in lines(path):
+            record = json.loads(raw)
+            if record["kind"] == CALL and not keeps(record):
+                continue
+            for head in record.get("before", ()):
+                head |= {"sequence": tips[head["segment"]].sequence, "hash": tips[head["segment"]].hash}
+            record |= {"calls": link.sequence} if "calls" in record else {}
+            members = {
+                key: record[key] for key in record if key not in ("kind", "sequence", "time", "previous", "hash")
+            }
+            line, link = written(record["kind"], link, record["time"], json.dumps(members)[1:-1])
+            body += line
+        path.write_bytes(body)
+        tips[path.name] = link
+    heads = {head.segment: head for head in read_heads(folder).values()}
+    write(
+        folder,
+        {name: replace(head, sequence=tips[name].sequence, hash=tips[name].hash) for name, head in heads.items()},
+    )
+
+
+def test_a_chain_made_again_whole_is_shown_by_a_head_that_was_noted_elsewhere_and_by_nothing_else(
+    paths: list[Path],
+) -> None:
+    folder = paths[0].parent
+    noted = [tip.hash for tip in verified(folder).tips]
+    remade(paths, lambda record: record["tool"] != "tool3")
+    assert verified(folder).findings == ()
+    assert verified(folder).calls == 2 * (CALLS - 1)
+    (found,) = verified(folder, noted=noted).findings
+    assert noted[0] in found.message
+
+
+def test_a_noted_head_stays_valid_while_the_record_grows(paths: list[Path]) -> None:
+    folder = paths[0].parent
+    (tip,) = verified(folder).tips
+    assert (tip.segment, tip.final) == (paths[-1].name, True)
+    record(folder)
+    reading = verified(folder, noted=[tip.hash])
+    assert reading.findings == ()
+    assert tip not in reading.tips
+
+
+def test_a_time_that_goes_back_by_days_is_noted(tmp_path: Path) -> None:
+    times = iter([now(), now(), now() - timedelta(days=3), *[now()] * 9])
+    with CallLog.open(tmp_path / "audit", clock=lambda: next(times)) as log:
+        log.append(ToolCall("stdio", "market", "one", Outcome.OK))
+        log.append(ToolCall("stdio", "market", "two", Outcome.OK))
+    assert any("its time 2025-12-30" in note for note in verified(tmp_path / "audit").notes)

@@ -56,7 +56,7 @@ def test_several_processes_share_one_workspace_from_its_first_moment(tmp_path: P
     count = 25
     processes = [writer(tmp_path / "new", who, count) for who in "abc"]
     for process in processes:
-        _, complaints = process.communicate(timeout=60)
+        _, complaints = process.communicate(timeout=300)
         assert process.returncode == 0, complaints
     with Ledger.open(tmp_path / "new", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
         assert len(ledger.attempts("one")) == 3 * count

@@ -4,7 +4,7 @@ import math
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.ledger import JSON, canonical_json, digest
@@ -13,7 +13,6 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
 trees = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(trees)
 def test_the_spelling_reads_back_and_is_its_own_fixed_point(value: JSON) -> None:
     text = canonical_json(value)
@@ -21,7 +20,6 @@ def test_the_spelling_reads_back_and_is_its_own_fixed_point(value: JSON) -> None
     assert canonical_json(json.loads(text)) == text
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.text(), scalars))
 def test_the_order_of_keys_does_not_matter(value: dict[str, JSON]) -> None:
     assert canonical_json(dict(reversed(value.items()))) == canonical_json(value)

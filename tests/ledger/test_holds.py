@@ -158,13 +158,29 @@ def test_what_was_recorded_before_there_were_tenants_counts(filed: Ledger) -> No
     assert filed.holds.calls("2026-01-02")[0].tenant == ""
 
 
+def test_a_call_holds_what_it_changed_to_or_what_it_held(ledger: Ledger) -> None:
+    hold = ledger.holds.hold(wish(usd=0.5), DAY, 1.0)
+    assert isinstance(hold, Hold)
+    smaller = ledger.holds.change(hold, 5, 0.2, DAY)
+    assert isinstance(smaller, Hold)
+    assert ledger.holds.open() == [smaller]
+    assert isinstance(ledger.holds.change(smaller, 5, 1.1, DAY), Reached)
+    assert ledger.holds.open() == [smaller]
+    assert (smaller.key, smaller.tokens, smaller.picos) == (hold.key, 5, 2 * 10**11)
+    assert ledger.holds.hold(wish(usd=0.1), DAY, 1.0) == "busy"
+    ledger.holds.release(hold)  # it holds nothing any more
+    ledger.holds.settle(smaller, replace(CALL, key=hold.key), replace(NOTE, key=hold.key))
+    assert ledger.holds.open() == []
+    assert ledger.holds.killed().calls == 0
+
+
 steps = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 100), st.integers(0, 100), st.sampled_from(["settle", "release", "lapse"])),
+    st.tuples(st.integers(0, 2), st.integers(0, 100), st.integers(0, 100), st.sampled_from(["settle", "release", "lapse", "change"])),
     max_size=30,
 )  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(steps=steps, cap=st.integers(0, 200))
 def test_no_order_of_events_over_several_ledgers_passes_a_cap(
     steps: list[tuple[int, int, int, str]], cap: int, tmp_path_factory: pytest.TempPathFactory
@@ -185,6 +201,9 @@ def test_no_order_of_events_over_several_ledgers_passes_a_cap(
             first = held[who].pop(0)
             call = replace(CALL, key=first.key, cost_usd=min(took, first.picos / 1e10) / 100, tenant=first.tenant)
             ledgers[who].holds.settle(first, call, replace(NOTE, key=first.key))
+        elif held[who] and deed == "change":
+            other = ledgers[who].holds.change(held[who][0], 10, took / 100, caps)
+            held[who][0] = other if isinstance(other, Hold) else held[who][0]
         elif held[who] and deed == "release":
             ledgers[who].holds.release(held[who].pop(0))
         else:

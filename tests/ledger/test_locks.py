@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from alphaloom.ledger import Ledger, RunLocked
+from alphaloom.ledger.locks import Wait
 
 ROOT = Path(__file__).resolve().parents[2] / ".root"
 HOLD = """
@@ -43,3 +44,19 @@ def test_a_killed_process_holds_nothing(ledger: Ledger) -> None:
         other.wait()
     with ledger.lock("one"):
         pass
+
+
+def test_a_wait_is_told_at_once_and_then_every_ten_seconds() -> None:
+    now, told = [100.0], list[str]()
+    wait = Wait(lambda: now[0], told.append)
+    assert wait.waited == 0.0
+    pauses = []
+    for _ in range(30):
+        pauses.append(wait.note("since run a works"))
+        now[0] += pauses[-1]
+    assert told[0] == "waiting, since run a works"
+    assert [line.rpartition("(")[2] for line in told[1:]] == ["11 s so far)", "21 s so far)"]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (0.05, 1.0)
+    assert wait.waited == pytest.approx(sum(pauses))
+    assert [wait.note("still") for _ in range(2000)][-1] == 1.0

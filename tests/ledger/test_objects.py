@@ -10,7 +10,7 @@ from alphaloom.ledger.errors import DamagedObject
 from alphaloom.ledger.objects import Objects
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(body=st.binary(max_size=2000))
 def test_bytes_come_back_by_their_digest(ledger: Ledger, body: bytes) -> None:
     name = ledger.put(body)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from alphaloom.extras import install_hint
 from alphaloom.ledger import (
     AlphaloomError,
     Ledger,
@@ -411,9 +412,19 @@ def test_a_workspace_keeps_to_its_record(cluster: Cluster, tmp_path: Path) -> No
         pass
 
 
+def test_a_new_ledger_beside_runs_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    address = cluster.database()
+    with opened(tmp_path, address):
+        pass
+    cluster.ask(address, "DROP SCHEMA alphaloom CASCADE")
+    with pytest.raises(WorkspaceError, match="holds 1 run, such as one, and their record is gone"), opened(tmp_path):
+        pass
+    assert cluster.ask(address, "SELECT to_regclass('alphaloom.formats')") == [(None,)]
+
+
 def test_without_psycopg_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     told = refused(tmp_path, "postgresql://host/alphaloom")
-    assert (told.exit_code, told.hint) == (3, "Install it: pip install 'alphaloom[postgres]'")
+    assert (told.exit_code, told.hint) == (3, f"Install it: {install_hint('postgres')}")
     assert isinstance(told, AlphaloomError)
     assert os.listdir(tmp_path) == ["runs"]

@@ -69,7 +69,7 @@ windows = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(looks=st.lists(windows, max_size=6), numbered=st.integers(0, 3))
 def test_the_number_is_one_plus_prior_plus_the_overlapping_trials(
     looks: list[WindowKey], numbered: int, tmp_path_factory: pytest.TempPathFactory

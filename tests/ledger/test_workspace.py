@@ -1,16 +1,20 @@
 """A folder that cannot be used is refused in words, and what was there stays whole."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError
+from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError, write_json
+from alphaloom.ledger.errors import ChangedFile
 from alphaloom.ledger.refusal import refusal
 from alphaloom.ledger.sqlite import SqliteDatabase
 
@@ -93,11 +97,14 @@ def test_a_closed_ledger_says_so(ledger: Ledger) -> None:
 
 FILL = """
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 sys.path.insert(0, sys.argv[1])
-from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError
+from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError, write_json
+from alphaloom.ledger.errors import ChangedFile
 workspace = Path(sys.argv[2]) / "workspace"
 ledger = Ledger.open(workspace, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
 ledger.start_run(Run("one", {}, 1, "data", "2026"))
@@ -157,3 +164,90 @@ def test_a_failed_commit_is_rolled_back_and_the_ledger_goes_on(filed: Ledger, mo
     assert filed.attempts("one") == []
     assert filed.record_attempt(attempt)
     filed.start_run(Run("two", {}, 1, "data", "2026"))
+
+
+def filled(folder: Path) -> Path:
+    with open_at(folder) as ledger:
+        ledger.start_run(Run("one", {}, 1, "d", "2026-01-02T00:00:00+00:00"))
+        ledger.record_artefact(
+            "one", "results.json", ledger.put(write_json(folder / "runs/one/results.json", {"a": 1}))
+        )
+    return folder
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, lambda path: path.write_bytes(b"")])
+def test_a_new_ledger_beside_runs_is_refused(tmp_path: Path, lose: Callable[[Path], object]) -> None:
+    workspace = filled(tmp_path / "w")
+    for left in workspace.glob("ledger.sqlite-*"):
+        left.unlink()
+    lose(workspace / "ledger.sqlite")
+    for _ in range(2):  # the refusal makes nothing that lets the next one pass
+        with pytest.raises(WorkspaceError, match="holds 1 run, such as one, and their record is gone") as caught:
+            open_at(workspace)
+        assert "prior_trials" in caught.value.hint
+        assert "Restore" in caught.value.hint
+
+
+def test_a_workspace_in_which_nothing_ran_may_begin_anew(tmp_path: Path) -> None:
+    open_at(tmp_path).close()
+    (tmp_path / "ledger.sqlite").unlink()
+    open_at(tmp_path).close()
+
+
+def test_a_file_that_was_changed_since_it_was_recorded_is_refused(tmp_path: Path) -> None:
+    workspace = filled(tmp_path)
+    results = workspace / "runs/one/results.json"
+    with open_at(workspace) as ledger:
+        assert ledger.check_files("one") == []
+        results.write_text(results.read_text().replace("1", "2"))
+        with pytest.raises(
+            ChangedFile, match=r"results.json of run one is not the file that the ledger recorded"
+        ) as caught:
+            ledger.check_files("one")
+        assert ledger.recorded("one", "results.json") == b'{\n "a": 1\n}\n'
+        original = caught.value.hint.partition("copy ")[2].partition(" over")[0]
+        shutil.copy(original, results)
+        assert ledger.check_files("one") == []
+        results.unlink()
+        with pytest.raises(ChangedFile, match="is gone"):
+            ledger.check_files("one")
+
+
+def test_a_file_that_no_version_recorded_is_named(tmp_path: Path) -> None:
+    workspace = filled(tmp_path)
+    write_json(workspace / "runs/one/curves.json", {})
+    with open_at(workspace) as ledger:
+        assert ledger.check_files("one") == ["curves.json"]
+        assert ledger.recorded("one", "curves.json") is None
+
+
+def forged(workspace: Path, *statements: str) -> None:
+    """Do what somebody does who holds the file: the guards are taken off first."""
+    with closing(sqlite3.connect(workspace / "ledger.sqlite", isolation_level=None)) as connection:
+        guards = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for (name,) in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("DELETE FROM events WHERE seq = 2", ("events", "2 rows, numbered up to 3", "1 are gone")),
+        ("UPDATE runs SET at = '2001-01-01T00:00:00+00:00'", ("runs", "2001-01-01T00:00:00+00:00")),
+        ("UPDATE events SET at = '2001-01-01T00:00:00+00:00'", ("events", "2001-01-01T00:00:00+00:00")),
+        ("UPDATE statuses SET at = 'no time' WHERE seq = 2", ("statuses", "row 2 at no time")),
+    ],
+)
+def test_gaps_and_times_that_go_back_are_found(tmp_path: Path, statement: str, told: tuple[str, ...]) -> None:
+    workspace = filled(tmp_path)
+    with open_at(workspace) as ledger:
+        for key in ("a", "b", "c"):
+            ledger.record_event("one", "note", key, {})
+        ledger.finish_run("one", "done")
+        assert ledger.breaks(ledger.run("one")) == []
+    forged(workspace, statement)
+    with open_at(workspace) as ledger:
+        found = [(each.table, each.recorded, each.said) for each in ledger.breaks(ledger.run("one"))]
+    assert any(each[: len(told)] == told for each in found), found

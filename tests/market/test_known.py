@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from alphaloom.factors import MarketSettings
 from alphaloom.market import MarketError
 from alphaloom.market.actions import read_actions
+from alphaloom.market.adjusted import forwards, without_volume_levels
 from alphaloom.market.errors import PanelError
-from alphaloom.market.known import NOT_POINT_IN_TIME, known_on
+from alphaloom.market.known import NOT_POINT_IN_TIME, known_on, members
 
 from .vendor import SPLITS, Draw, Vendor
 
@@ -110,6 +112,55 @@ def test_without_actions_levels_end_at_the_quote_and_it_is_said() -> None:
     assert NOT_POINT_IN_TIME in seen.notes
     assert seen.fields["close"][99, seen.symbols.index(RAW.symbols[3])] == pytest.approx(RAW.fields["close"][99, 3])
     assert not any("sold on row" in note for note in seen.notes), "other notes may tell of any day"
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 119), st.integers(0, 19), st.integers(0, 90), st.sampled_from(SPLITS)), max_size=8
+    ),
+    st.integers(40, 110),
+    st.sampled_from(VOLUMES),
+    st.sampled_from(("", *VOLUMES)),
+)
+def test_prices_that_are_adjusted_forwards_are_those_of_a_file_that_ends_earlier(
+    draws: list[Draw], stop: int, volume: str, own: str
+) -> None:
+    """And so is what is left of volumes, whatever the vendor did with them."""
+    found = VENDOR.actions([*draws, (30, 1, 30, 2.0), (115, 0, 30, 2.0)])
+    then = VENDOR.until(found, stop)
+    seen = [
+        without_volume_levels(members(forwards(sold, stop).rows(0, stop)))
+        for sold in (VENDOR.sold(120, found, volume, own), VENDOR.sold(stop, then, volume, own))
+    ]
+    assert seen[0].digest == seen[1].digest
+    assert seen[0].back_adjusted == seen[1].back_adjusted
+
+
+def test_a_forward_price_begins_at_the_quote_and_keeps_every_return() -> None:
+    sold = VENDOR.sold(120, VENDOR.actions([(60, 3, 0, 2.0), (80, 3, 50, 1.0)]))
+    seen = forwards(sold)
+    there = np.isfinite(sold.fields["close"]).argmax(axis=0), np.arange(sold.names)
+    np.testing.assert_allclose(seen.fields["close"][there], sold.fields["close_raw"][there], rtol=1e-7)
+    np.testing.assert_allclose(seen.fields["returns"], sold.fields["returns"], atol=1e-7)
+    assert seen.fields["volume"] is sold.fields["volume"]
+    assert seen.back_adjusted
+    assert not forwards(sold, 50).back_adjusted, "until then nothing happened"
+
+
+def test_what_is_adjusted_forwards_already_is_left_alone() -> None:
+    assert forwards(RAW) is RAW
+    plain = replace(RAW, fields={name: RAW.fields[name] for name in RAW.fields if name != "close_raw"})
+    assert forwards(plain) is plain
+
+
+def test_the_level_of_volumes_is_shown_where_they_are_said_to_be_quoted() -> None:
+    sold = VENDOR.sold(120, VENDOR.actions([(60, 3, 0, 2.0)]))
+    for said, level in (("quoted", True), ("adjusted", False), ("", False)):
+        panel = without_volume_levels(forwards(replace(sold, volumes=said)))
+        same = np.array_equal(panel.fields["volume"], sold.fields["volume"], equal_nan=True)
+        assert same == level
+        first = panel.fields["volume"][np.isfinite(sold.fields["volume"]).argmax(axis=0), np.arange(sold.names)]
+        assert level or np.allclose(first, 1e6)
 
 
 def test_before_the_first_day_nothing_was_known() -> None:

@@ -154,7 +154,7 @@ def test_a_missing_value_written_as_text_is_named(tmp_path: Path, text: str) -> 
 def test_every_finding_is_said_at_once(tmp_path: Path) -> None:
     rows = ["2015-01-05,AAA,-1,1,2,1,1", "2015-01-06T00:00:00+01:00,BBB,1,1,1,x,1", "2015-01-01,CCC,1,1,1,1,1,1"]
     path = write(tmp_path, *GOOD, *rows)
-    sectors = write(tmp_path, "AAA,Tech", header="symbol,sector", name="sectors.csv")
+    sectors = write(tmp_path, "AAA,Tech", "AAA,Oil", header="symbol,sector", name="sectors.csv")
     assert len(refused(path, sectors=sectors, as_of=date(2015, 1, 2))) == 10
 
 
@@ -273,10 +273,25 @@ def test_sectors_become_groups(tmp_path: Path) -> None:
     assert "industry: 1 of 2 names have none" in panel.notes
 
 
+def test_a_symbol_without_a_row_has_a_sector_of_its_own_and_is_told_once(tmp_path: Path) -> None:
+    sectors = write(tmp_path, "AAA,Tech,Chips", header="symbol,sector,industry", name="sectors.csv")
+    panel = load_panel(PanelSource(write(tmp_path, *GOOD), sectors=sectors))
+    for name, own in (("sector", "Tech"), ("industry", "Chips")):
+        assert [panel.group_labels[name][code] for code in panel.groups[name]] == [own, "unknown"]
+    told = [note for note in panel.notes if "sectors.csv" in note]
+    assert told == ["sectors.csv: no row for 1 of 2 symbols (50.0 %): they form a group of their own, 'unknown'"]
+
+
+def test_a_sectors_file_of_other_symbols_is_refused(tmp_path: Path) -> None:
+    sectors = write(tmp_path, "AAA.US,Tech", "BBB.US,Oil", header="symbol,sector", name="sectors.csv")
+    assert refused(write(tmp_path, *GOOD), sectors=sectors) == [
+        "sectors.csv symbol: none of the prices' 2 symbols has a row here, such as 'AAA'; it begins with 'AAA.US'"
+    ]
+
+
 def test_bad_sectors_are_named_with_the_row_of_either_file(tmp_path: Path) -> None:
     sectors = write(tmp_path, "AAA,Tech", "AAA,Oil", header="symbol,sector", name="sectors.csv")
     assert refused(write(tmp_path, *GOOD), sectors=sectors) == [
-        "row 2, symbol: 'BBB' is not in sectors.csv",
         "row 2, sectors.csv symbol: 'AAA' is there twice",
     ]
     nameless = write(tmp_path, "AAA,Tech", header="symbol,branch", name="sectors.csv")

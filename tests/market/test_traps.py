@@ -19,7 +19,7 @@ from alphaloom.market.traps.survivors import poisson_at_most
 
 from .planted import PRICES, Fields, changed, clean, found, steady
 
-FEW = settings(max_examples=12, deadline=None, derandomize=True)
+FEW = settings(max_examples=12)
 seeds = st.integers(0, 3)
 places = st.integers(0, 10_000)
 
@@ -473,7 +473,6 @@ def test_medians_are_those_of_numpy() -> None:
     assert np.isnan(medians(values)[4])
 
 
-@settings(deadline=None)
 @given(st.integers(0, 60), st.floats(0.01, 200.0))
 def test_the_poisson_chance_is_that_of_scipy(count: int, mean: float) -> None:
     assert poisson_at_most(count, mean) == pytest.approx(float(poisson.cdf(count, mean)), rel=1e-9, abs=1e-300)

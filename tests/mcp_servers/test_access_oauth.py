@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hmac
 import json
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -209,6 +210,16 @@ def test_keys_may_lie_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "keys.json").write_text(json.dumps({"keys": KEYS}))
     assert Jwts(TRUST, KeySet.at(tmp_path / "keys.json"), clock=lambda: NOW).verify(signed()).id == "oauth:sub:team-x"
     assert KeySet.at(tmp_path / "none.json").key("r1", "RS256") is None
+
+
+def test_keys_in_a_pipe_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "keys.json")
+    found: list[object] = []
+    keys = KeySet.at(tmp_path / "keys.json")
+    reader = threading.Thread(target=lambda: found.append(keys.key("r1", "RS256")), daemon=True)
+    reader.start()
+    reader.join(60)
+    assert found == [None]
 
 
 Ask = Callable[[str], bytes]

@@ -122,7 +122,7 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
             return asyncio.run(ask(rooms))
 
 
-@settings(max_examples=3, deadline=None, derandomize=True)
+@settings(max_examples=3)
 @given(stop=st.integers(260, 410), split=st.sampled_from(SPLITS), cents=st.integers(1, 60))
 def test_answers_are_those_of_data_that_end_on_the_callers_last_day(
     tmp_path_factory: pytest.TempPathFactory, stop: int, split: float, cents: int

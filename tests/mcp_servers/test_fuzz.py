@@ -200,7 +200,7 @@ def check(result: Any, call: tuple[str, dict[str, Any]], evaluator: Evaluator, s
     assert not (told(figures, FEWEST) - asked) & secrets, (call, text)
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_whatever_a_tool_is_called_with(judged: tuple[Ledger, Served, list[str]], data: st.DataObject) -> None:
     ledger, served, ids = judged

@@ -126,7 +126,7 @@ def everything(served: Served, ids: list[str]) -> str:
     return canonical_json(asked(served, ask))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(ROWS, max_size=24), st.integers(-3, 1))
 def test_answers_are_those_of_a_shelf_that_never_had_later_texts(
     run: Evaluator, rows: list[tuple[str, int, int, str]], early: int

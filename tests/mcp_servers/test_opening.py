@@ -14,12 +14,13 @@ from mcp.types import PromptReference
 
 from alphaloom.evidence import Budget, Evaluator
 from alphaloom.evidence.mandate import Mandate
+from alphaloom.factors import MarketSettings, PlantSettings
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.calls import Outcome, ToolCall
-from alphaloom.market import MarketError, Panel
+from alphaloom.market import MarketError, Panel, SyntheticConfig
 from alphaloom.mcp_servers.access import Caller
 from alphaloom.mcp_servers.entry import EVERYTHING, Entry
-from alphaloom.mcp_servers.errors import ServersEnd, ToolError
+from alphaloom.mcp_servers.errors import ServersEnd, StillOpening, ToolError
 from alphaloom.mcp_servers.handles import Handles
 from alphaloom.mcp_servers.jobs import Jobs
 from alphaloom.mcp_servers.rooms import Ground, Rooms
@@ -132,3 +133,61 @@ def test_a_completion_that_cannot_be_made_is_refused_in_words_and_on_record(tmp_
 
     asyncio.run(ask())
     assert [(call.tool, call.code) for call in calls] == [("completion/complete", MarketError.code)]
+
+
+def test_a_formula_is_checked_before_the_market_is_open(tmp_path: Path) -> None:
+    settings = MarketSettings(synthetic=SyntheticConfig(days=80, names=30), plants=PlantSettings(count=0))
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        ground = Ground(
+            lambda: pytest.fail("the market was opened"), ledger, SMALL, Budget(), Mandate(("close", "volume")), clock,
+            unrecorded, columns=settings.columns,
+        )  # fmt: skip
+        caller = Rooms(ground).served(Caller("ann", EVERYTHING))
+
+        async def ask() -> list[dict[str, Any]]:
+            async with opened_to(caller) as sessions:
+                call = sessions["factors"].call
+                return [
+                    await call("check_factor", {"text": "rank(ts_mean(close, 5))"}),
+                    await call("check_factor", {"text": "rank(clsoe)"}),
+                    await call("check_factor", {"text": "rank(open)"}),
+                    await call("explain_factor", {"text": "rank(close)"}),
+                    await call("translate_factor", {"text": "Mean($close, 5)", "source": "qlib"}),
+                ]
+
+        sound, unknown, forbidden, plain, carried = asyncio.run(ask())
+    assert (sound["ok"], sound["warmup"]) == (True, 4)
+    assert "Did you mean close?" in unknown["errors"][0]["hint"]
+    assert "may not be used here" in forbidden["errors"][0]["message"]
+    assert plain["id"]
+    assert carried["ok"]
+    panel = settings.open(7)[0]
+    assert settings.columns is not None
+    assert [{*names} for names in settings.columns] == [{*panel.fields}, {*panel.groups}]
+
+
+def test_a_call_that_would_wait_too_long_for_the_market_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alphaloom.mcp_servers.rooms.PATIENCE_S", 0.01)
+    began, go = Event(), Event()
+
+    def opening() -> tuple[Panel, str]:
+        began.set()
+        assert go.wait(60)
+        return market(), "slow"
+
+    with (
+        Ledger.open(tmp_path, clock=clock) as ledger,
+        Rooms(Ground(opening, ledger, SMALL, Budget(), Mandate(), clock, unrecorded)) as opened,
+    ):
+        caller = opened.served(Caller("ann", EVERYTHING))
+        first = Thread(target=lambda: caller.evaluator)
+        first.start()
+        assert began.wait(60)
+        with pytest.raises(StillOpening, match="still being opened") as told:
+            _ = caller.evaluator
+        go.set()
+        first.join()
+        assert caller.evaluator.panel.days
+    assert "Ask again" in told.value.hint

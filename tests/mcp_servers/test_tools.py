@@ -8,19 +8,25 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from alphaloom.evidence import Evaluator
+from alphaloom.evidence import Budget, Evaluator
+from alphaloom.evidence.mandate import Mandate
 from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
 from alphaloom.ledger.errors import DamagedObject
 from alphaloom.ledger.refusal import refusal
-from alphaloom.mcp_servers import SERVERS, Session
+from alphaloom.mcp_servers import SERVERS, Session, server
+from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.entry import EVERYTHING
 from alphaloom.mcp_servers.errors import ToolError
+from alphaloom.mcp_servers.rooms import Ground, Rooms
+from alphaloom.mcp_servers.served import Served
 
 from ..evidence.lab import SMALL, Lab, market
-from .opened import opened_to
+from .opened import clock, opened_to, served_to, unrecorded
 
 Call = Callable[..., dict[str, Any]]
 ONE, TWO = "rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)"
@@ -279,6 +285,44 @@ def test_every_refusal_says_what_was_wrong_and_what_is_allowed(
         assert trace not in str(refusal)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "given", "meant", "also"),
+    [
+        ("evaluation.score_factor", {"formula": ONE}, "formula", "text", "hypothesis, key"),
+        ("factors.check_factor", {"expr": ONE}, "expr", "text", ""),
+        ("factors.find_similar", {"text": ONE, "top_k": 3}, "top_k", "top", ""),
+        ("factors.get_factor", {"factor_id": "f0123456789abcdef"}, "factor_id", "id", ""),
+        ("factors.search_library", {"search": "volume"}, "search", "query", ""),
+        ("evaluation.submit_to_gate", {"factors": ["f0123456789abcdef"], "key": "k"}, "factors", "ids", ""),
+        ("market.preview_panel", {"feild": "close"}, "feild", "field", ""),
+        ("market.preview_panel", {"whatever": "close"}, "whatever", "field", ""),
+        ("market.get_history", {"field": "close", "start_date": "2020-01-01"}, "start_date", "first_day", ""),
+        ("news.search_news", {"tickers": ["A"]}, "tickers", "symbols", ""),
+    ],
+)
+def test_an_argument_of_another_name_is_answered_with_the_name_that_was_meant(
+    refused: Call, name: str, arguments: dict[str, Any], given: str, meant: str, also: str
+) -> None:
+    refusal = refused(name, **arguments)
+    assert (refusal["code"], refusal["field"], refusal["got"]) == ("arguments", given, given)
+    assert f"Did you mean {meant}?" in refusal["hint"]
+    assert meant in refusal["allowed"]
+    assert refusal["hint"].partition("Also missing: ")[2] == (f"{also}." if also else "")
+
+
+def test_an_argument_that_nothing_resembles_is_answered_with_all_that_there_are(refused: Call) -> None:
+    refusal = refused("factors.explain_factor", text=ONE, verbosity=2)
+    assert refusal["got"] == "verbosity"
+    assert refusal["allowed"] == ["dialect", "text"]
+    assert refusal["hint"] == "It takes dialect, text."
+
+
+def test_a_missing_argument_is_answered_with_the_names_given_and_the_names_taken(refused: Call) -> None:
+    refusal = refused("factors.translate_factor", text="close")
+    assert (refusal["field"], refusal["got"], refusal["allowed"]) == ("source", ["text"], ["source", "target", "text"])
+    assert refusal["hint"] == "Give source: the language of the formula."
+
+
 def test_every_wrong_argument_is_said_at_once_and_none_is_repeated_at_length(refused: Call) -> None:
     refusal = refused("evaluation.score_factor", text="x" * 9000, hypothesis={"direction": 2}, key="")
     for field in ("text", "hypothesis.id", "hypothesis.direction", "key"):
@@ -393,3 +437,74 @@ def test_what_the_ledger_refuses_is_told_without_records_and_folders(
     assert said in body["message"]
     assert body["hint"]
     assert not [secret for secret in ("0.01234", "somebody", "objects") if secret in str(body)]
+
+
+CODE = "def factor(panel):\n    return panel.{}\n"
+
+
+@pytest.mark.parametrize("name", ["volume", "vollume", "high", "nothing"])
+def test_a_token_for_some_fields_learns_of_no_other(ledger: Ledger, name: str) -> None:
+    """A field that it may not read and one that is not there are refused in the same words."""
+    panel = market()
+    ground = Ground(lambda: (panel, "market"), ledger, SMALL, Budget(), Mandate(), clock, unrecorded)
+    hidden = {*panel.fields} - {"close", "returns"}
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("factors", tool, {"text": text.format(name)})
+        for tool in ("check_factor", "explain_factor", "find_similar")
+        for text in ("rank({})", CODE)
+    ]
+    asked += [("market", tool, {"field": name}) for tool in ("preview_panel", "get_history")]
+    asked += [("evaluation", "score_factor", {"text": f"rank({name})", "key": "k", "hypothesis": hypothesis()})]
+    asked += [("factors", "translate_factor", {"text": f"rank(${name})", "source": "alphaagent"})]
+
+    async def ask(served: Served) -> list[str]:
+        async with opened_to(served) as sessions:
+            calls = [await sessions[server].client.call_tool(tool, arguments) for server, tool, arguments in asked]
+        return [json.dumps(call.structured_content) for call in calls]
+
+    with Rooms(ground) as rooms:
+        answers = asyncio.run(ask(rooms.served(Caller("eve", EVERYTHING, frozenset({"close", "returns"})))))
+    for (_, tool, _), said in zip(asked, answers, strict=True):
+        told = set(re.findall(r"[a-z_]+", said.replace(name, "")))
+        assert not told & hidden, (tool, said)
+        assert "may not be" not in said, (tool, said)
+
+
+def test_any_number_of_unknown_arguments_is_refused_before_their_values_are_read(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+
+    def counted(*given: Any, **options: Any) -> str:
+        nonlocal read
+        read += 1
+        return json.dumps(*given, **options)
+
+    monkeypatch.setattr(server, "json", SimpleNamespace(dumps=counted))
+    with pytest.raises(ToolError, match="takes no argument 'a0'"):
+        call("market.describe_universe", **{f"a{number}": 1 for number in range(10_000)})
+    assert read < 10
+
+
+def test_code_asks_for_the_right_to_read_the_panel_too(evaluator: Evaluator) -> None:
+    """What code reads can leave it in the text of an error; a formula tells scores alone."""
+    tells = 'def factor(panel):\n    raise ValueError(panel["close"].iloc[0, 0])\n    return panel["close"]'
+
+    def scored(text: str, *scopes: str) -> Any:
+        served = served_to(evaluator)
+        may = replace(served.entry, caller=Caller("eve", frozenset(scopes)))
+
+        async def ask() -> Any:
+            async with opened_to(replace(served, entry=may)) as sessions:
+                given = {"text": text, "key": text, "hypothesis": hypothesis()}
+                return (await sessions["evaluation"].client.call_tool("score_factor", given)).structured_content
+
+        return asyncio.run(ask())
+
+    refused = scored(tells, "eval:run")
+    assert (refused["code"], refused["allowed"], refused["field"]) == ("forbidden", "data:read", "scope")
+    assert "data:read" in refused["hint"]
+    assert not evaluator.ledger.attempts(evaluator.run)
+    for text, scopes in ((tells, ("eval:run", "data:read")), (ONE, ("eval:run",))):
+        assert scored(text, *scopes).get("code") != "forbidden"
+        assert [each.text for each in evaluator.ledger.attempts(evaluator.run)][-1] == text

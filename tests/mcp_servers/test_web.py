@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,21 +19,22 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from alphaloom.desk.server import Server, Terms
 from alphaloom.evidence import Budget
 from alphaloom.evidence.mandate import Mandate
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.calls import Outcome, ToolCall
 from alphaloom.ledger.errors import CallsUnwritable, WorkspaceError
+from alphaloom.mcp_servers import web as web_module
 from alphaloom.mcp_servers.access import Caller, Verifier
 from alphaloom.mcp_servers.entry import EVERYTHING
 from alphaloom.mcp_servers.errors import TokenRefused
 from alphaloom.mcp_servers.rooms import Ground, Rooms
 from alphaloom.mcp_servers.served import Served
-from alphaloom.mcp_servers.web import METADATA, STRANGERS, WAITING, Limits, Protected, web
+from alphaloom.mcp_servers.web import METADATA, STRANGERS, WAITING, WAITING_STRANGERS, Limits, Protected, web
 
 from ..evidence.lab import market
 from .test_as_of import SETTINGS
@@ -94,7 +96,7 @@ def running(
             Ground(lambda: (PANEL, "market"), ledger, SETTINGS, Budget(), Mandate(), clock, served.record)
         ) as rooms:
             served.app = web(rooms, verifier or Known(), Limits(**limits), protected)
-            server = uvicorn.Server(uvicorn.Config(served.app, log_level="error", lifespan="on"))
+            server = Server(served.app, Terms(1))
             free.listen()
             thread = threading.Thread(target=server.run, kwargs={"sockets": [free]})
             thread.start()
@@ -115,7 +117,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @asynccontextmanager
 async def attached(served: Running, who: str, server: str, mode: str) -> Any:
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {who}"}) as http:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {who}"}, timeout=60) as http:
         transport = streamable_http_client(f"{served.url}/{server}/mcp", http_client=http)
         async with Client(transport, mode=mode) as client:
             yield client
@@ -156,7 +158,7 @@ def test_a_caller_lists_what_it_may_call(served: Running) -> None:
 def test_what_is_refused_before_a_tool_is_told_and_on_record(served: Running) -> None:
     before = len(served.calls)
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    with httpx2.Client(base_url=served.url) as http:
+    with httpx2.Client(base_url=served.url, timeout=60) as http:
         assert http.get("/health").json()["status"] == "ok"
         stranger = http.post("/market/mcp", json=asked, headers={"Authorization": "Bearer stranger"})
         nobody = http.post("/market/mcp", json=asked)
@@ -181,11 +183,28 @@ def test_what_is_refused_before_a_tool_is_told_and_on_record(served: Running) ->
 
 
 def test_host_and_origin_are_looked_at_first_whatever_is_asked(served: Running) -> None:
-    with httpx2.Client(base_url=served.url) as http:
+    with httpx2.Client(base_url=served.url, timeout=60) as http:
         for path in ("/health", "/market/mcp", "/nowhere"):
             assert http.get(path, headers={"Host": "evil.example"}).status_code == 421
             assert http.get(path, headers={"Origin": "https://evil.example"}).status_code == 403
     assert {call.who for call in served.calls[-6:]} == {"anonymous"}
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "status"),
+    [("Host", "127.0.0.1:80.evil.example", 421), ("Host", "127.0.0.1:evil.example:80", 421), ("Host", "127.0.0.1:", 421),
+     ("Host", "localhost:@evil.example", 421), ("Host", "localhost:9.evil.example:80", 421), ("Host", "localhost:123456", 421),
+     ("Host", "LOCALHOST:9", 200), ("Host", "[::1]:9", 200),
+     ("Origin", "http://localhost:9.evil.example", 403), ("Origin", "http://localhost:x@evil.example", 403),
+     ("Origin", "http://127.0.0.1:80/path", 403), ("Origin", "null", 403), ("Origin", "http://localhost:9", 200)],
+)  # fmt: skip
+def test_host_and_origin_are_compared_as_a_whole(served: Running, header: str, value: str, status: int) -> None:
+    assert httpx2.get(f"{served.url}/health", headers={header: value}).status_code == status
+
+
+def test_a_second_origin_is_looked_at_too(served: Running) -> None:
+    two = [("Origin", "http://localhost:9"), ("Origin", "https://evil.example")]
+    assert httpx2.get(f"{served.url}/health", headers=two).status_code == 403
 
 
 def test_a_websocket_is_closed(served: Running) -> None:
@@ -218,15 +237,58 @@ EARLY = {"Authorization": "Bearer early", "Accept": "application/json, text/even
 def test_what_the_protocol_refuses_with_200_is_on_record(served: Running, method: str, params: dict[str, Any]) -> None:
     before = len(served.calls)
     asked = {**ASKED, "method": method, "params": params}
-    told = httpx2.post(f"{served.url}/market/mcp", json=asked, headers=EARLY | {"MCP-Protocol-Version": "2025-06-18"})
+    told = httpx2.post(
+        f"{served.url}/market/mcp", json=asked, headers=EARLY | {"MCP-Protocol-Version": "2025-06-18"}, timeout=60
+    )
     assert told.status_code == 200
     kept = [(call.who, call.tool, call.outcome, call.code) for call in served.calls[before:]]
     assert kept == [("early", "http", Outcome.REFUSED, f"rpc_{told.json()['error']['code']}")]
 
 
+@pytest.mark.parametrize(
+    "body", [b"[]", b"7", b"{}", json.dumps([ASKED, ASKED]).encode(), b'{"jsonrpc": "2.0", "method": 5}']
+)
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_what_is_no_message_is_refused_in_plain_words(served: Running, body: bytes, version: str) -> None:
+    own = EARLY | {"MCP-Protocol-Version": version, "Content-Type": "application/json"}
+    before = len(served.calls)
+    told = httpx2.post(f"{served.url}/market/mcp", content=body, headers=own)
+    assert told.status_code == 400
+    assert re.search(r"(?i)one json-rpc request|single json-rpc request", told.json()["error"]["message"])
+    assert not re.search(r"pydantic|type=|input_value|JSONRPCR|\\n", told.text)
+    assert [(call.tool, call.code) for call in served.calls[before:]] == [("http", "http_400")]
+
+
+MANY = {
+    "lists": b"[" + b",".join([b"[]"] * 300_000) + b"]",
+    "members": b"{" + b",".join(b'"%06d":1' % each for each in range(80_000)) + b"}",
+    "texts": b"[" + b",".join([b'"\\\\"'] * 150_000) + b"]",
+    "wide": ('["\\"",' + ",".join(["[]"] * 150_000) + "]").encode("utf-16-le"),
+}
+
+
+@pytest.mark.parametrize("made", sorted(MANY))
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_a_message_of_very_many_parts_is_refused_before_it_is_parsed(served: Running, made: str, version: str) -> None:
+    coding = "utf-16-le" if made == "wide" else "utf-8"
+    head, tail = (json.dumps({**ASKED, "params": {"_meta": 0}}).partition("0}")[at].encode(coding) for at in (0, 2))
+    own = EARLY | {"MCP-Protocol-Version": version, "Content-Type": "application/json"}
+    before = len(served.calls)
+    body = head + MANY[made] + "}".encode(coding) + tail
+    told = httpx2.post(f"{served.url}/market/mcp", content=body, headers=own, timeout=60)
+    assert (told.status_code, reason(told)["code"]) == (413, "too_many_parts")
+    assert [(call.who, call.tool, call.code) for call in served.calls[before:]] == [("early", "http", "too_many_parts")]
+
+
+def test_a_long_text_full_of_commas_and_quotes_is_no_message_of_many_parts(served: Running) -> None:
+    text = 'max(close, "[{", ' * 40_000
+    sent = {**ASKED, "params": {"_meta": {"said": text}}}
+    assert httpx2.post(f"{served.url}/market/mcp", json=sent, headers=EARLY).status_code == 200
+
+
 def test_nothing_is_told_that_cannot_be_recorded(served: Running) -> None:
     wrong = {**ASKED, "method": "trade/now"}
-    with httpx2.Client(base_url=served.url, headers=EARLY) as http:
+    with httpx2.Client(base_url=served.url, headers=EARLY, timeout=60) as http:
         assert http.post("/market/mcp", json=ASKED).status_code == 200
         served.full = True
         try:
@@ -254,7 +316,9 @@ class Broken(Rooms):
 def test_why_a_server_cannot_be_opened_is_told_without_what_the_caller_need_not_know(tmp_path: Path) -> None:
     with running(tmp_path, Broken) as served:
         answers = [
-            httpx2.post(f"{served.url}/market/mcp", json=ASKED, headers=EARLY | {"Authorization": f"Bearer {who}"})
+            httpx2.post(
+                f"{served.url}/market/mcp", json=ASKED, headers=EARLY | {"Authorization": f"Bearer {who}"}, timeout=60
+            )
             for who in DAYS
         ]
         assert [(each.status_code, reason(each)["code"]) for each in answers] == [(409, "workspace"), (500, "failed")]
@@ -265,7 +329,7 @@ def test_why_a_server_cannot_be_opened_is_told_without_what_the_caller_need_not_
 
 def test_strangers_do_not_fill_the_record(tmp_path: Path) -> None:
     more = 60
-    with running(tmp_path) as served, httpx2.Client(base_url=served.url) as http:
+    with running(tmp_path) as served, httpx2.Client(base_url=served.url, timeout=60) as http:
         began = time.monotonic()
         assert {http.post("/market/mcp").status_code for _ in range(STRANGERS + more)} == {401}
         took = time.monotonic() - began
@@ -296,14 +360,54 @@ class Asking:
 def test_tokens_that_are_asked_about_leave_threads_for_what_else_is_done(tmp_path: Path) -> None:
     slow = Asking()
     with running(tmp_path, verifier=slow) as served, ThreadPoolExecutor(2 * WAITING) as pool:
-        asked = [pool.submit(httpx2.post, f"{served.url}/market/mcp", timeout=30) for _ in range(2 * WAITING)]
+        asked = [pool.submit(httpx2.post, f"{served.url}/market/mcp", timeout=120) for _ in range(2 * WAITING)]
         assert {each.result().status_code for each in asked} == {401}
     assert 1 < slow.most <= WAITING
 
 
+class Sluggish(Asking):
+    """Knows one caller, and takes its time with everybody else until it is let go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def verify(self, bearer: str) -> Caller:
+        if bearer == "early":
+            return Known().verify(bearer)
+        self.go_on.wait(30)
+        raise TokenRefused("not known")
+
+
+def test_a_caller_that_was_let_in_before_waits_for_no_strangers_token(tmp_path: Path) -> None:
+    slow, many = Sluggish(), WAITING + WAITING_STRANGERS
+    with running(tmp_path, verifier=slow) as served, ThreadPoolExecutor(many + 1) as pool:
+        assert httpx2.post(f"{served.url}/market/mcp", json=ASKED, headers=EARLY).status_code == 200
+        try:
+            strangers = [pool.submit(httpx2.post, f"{served.url}/market/mcp", timeout=30) for _ in range(many + 1)]
+            first = next(as_completed(strangers)).result()
+            assert (first.status_code, reason(first)["code"], first.headers["retry-after"]) == (503, "busy", "1")
+            assert httpx2.post(f"{served.url}/market/mcp", json=ASKED, headers=EARLY, timeout=10).status_code == 200
+        finally:
+            slow.go_on.set()
+        assert Counter(each.result().status_code for each in strangers) == {401: many, 503: 1}
+
+
+def test_requests_of_one_caller_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_module, "AT_ONCE", 0)
+    monkeypatch.setattr(web_module, "OPEN", 3)
+    with running(tmp_path) as served, ThreadPoolExecutor(4) as pool:
+        waits = [
+            pool.submit(httpx2.post, f"{served.url}/market/mcp", json=ASKED, headers=EARLY, timeout=5) for _ in range(4)
+        ]
+        refused = next(as_completed(waits)).result()
+        assert (refused.status_code, reason(refused)["code"]) == (429, "too_many")
+        assert sum(isinstance(each.exception(), httpx2.ReadTimeout) for each in waits) == 3
+
+
 def test_clients_are_told_where_tokens_come_from(tmp_path: Path) -> None:
     protected = Protected("https://tools.example/all/mcp", "https://issuer.example")
-    with running(tmp_path, protected=protected) as served, httpx2.Client(base_url=served.url) as http:
+    with running(tmp_path, protected=protected) as served, httpx2.Client(base_url=served.url, timeout=60) as http:
         pages = [http.get(path).json() for path in (METADATA, f"{METADATA}/all/mcp")]
         challenge = http.post("/all/mcp").headers["www-authenticate"]
     assert pages[0] == pages[1]
@@ -318,7 +422,7 @@ def test_no_stream_is_promised_and_none_is_held_open(served: Running) -> None:
             return told.tools.list_changed, told.resources.list_changed, told.resources.subscribe
 
     assert not any({*anyio.run(promised, "market"), *anyio.run(promised, "all")})
-    with httpx2.Client(base_url=served.url, timeout=5) as http:
+    with httpx2.Client(base_url=served.url, timeout=60) as http:
         own = {"Authorization": "Bearer early", "Accept": "text/event-stream"}
         asked = http.get("/market/mcp", headers=own)
         assert (asked.status_code, asked.headers["allow"]) == (405, "POST")
@@ -328,7 +432,7 @@ def test_no_stream_is_promised_and_none_is_held_open(served: Running) -> None:
 def test_a_resource_that_is_not_there_is_refused_by_its_address(served: Running) -> None:
     asked = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "alphaloom://panels"}}
     own = {"Authorization": "Bearer early", "Accept": "application/json, text/event-stream"}
-    with httpx2.Client(base_url=served.url, headers=own) as http:
+    with httpx2.Client(base_url=served.url, headers=own, timeout=60) as http:
         told = http.post("/market/mcp", json=asked).json()["error"]["data"]
         assert (told["code"], told["uri"]) == ("unknown_resource", "alphaloom://panels")
         half = json.dumps(asked).replace("panels", r"\ud800")
@@ -338,7 +442,7 @@ def test_a_resource_that_is_not_there_is_refused_by_its_address(served: Running)
 
 def test_more_calls_than_allowed_wait_and_another_caller_does_not(tmp_path: Path) -> None:
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    with running(tmp_path, calls_per_minute=3) as served, httpx2.Client(base_url=served.url) as http:
+    with running(tmp_path, calls_per_minute=3) as served, httpx2.Client(base_url=served.url, timeout=60) as http:
         answers = [
             http.post("/market/mcp", json=asked, headers={"Authorization": "Bearer early"}).status_code
             for _ in range(5)
@@ -364,7 +468,7 @@ class Slow(Rooms):
 
 def test_a_caller_with_a_server_does_not_wait_while_another_ones_is_opened(tmp_path: Path) -> None:
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    with running(tmp_path, Slow) as served, httpx2.Client(base_url=served.url, timeout=20) as http:
+    with running(tmp_path, Slow) as served, httpx2.Client(base_url=served.url, timeout=120) as http:
 
         def status(who: str) -> int:
             return http.post("/market/mcp", json=asked, headers={"Authorization": f"Bearer {who}"}).status_code

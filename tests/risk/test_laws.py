@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.ledger import canonical_json
@@ -64,7 +64,6 @@ def approved(decision: Decision) -> set[Signal]:
     return {item.signal for item in decision.approved}
 
 
-@settings(max_examples=300, deadline=None)
 @given(signals(), states(), policies())
 def test_what_is_approved_holds_every_limit(asked: list[Signal], state: BookState, policy: Policy) -> None:
     decision = decide(asked, state, policy, NOW)
@@ -89,7 +88,6 @@ def test_what_is_approved_holds_every_limit(asked: list[Signal], state: BookStat
     assert all(check.passed for check in decision.book)
 
 
-@settings(max_examples=300, deadline=None)
 @given(signals(), states(), policies(), st.dictionaries(st.sampled_from(LIMITS), st.integers(0, 60), min_size=1))
 def test_a_tighter_limit_lets_nothing_new_pass(
     asked: list[Signal], state: BookState, policy: Policy, cuts: dict[str, int]
@@ -98,7 +96,6 @@ def test_a_tighter_limit_lets_nothing_new_pass(
     assert approved(decide(asked, state, tighter, NOW)) <= approved(decide(asked, state, policy, NOW))
 
 
-@settings(max_examples=200, deadline=None)
 @given(signals(), states(), policies())
 def test_what_reduces_is_refused_by_form_price_and_switch_alone(
     asked: list[Signal], state: BookState, policy: Policy
@@ -109,7 +106,6 @@ def test_what_reduces_is_refused_by_form_price_and_switch_alone(
             assert set(ruling.refusals) <= OWN_RULES
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), signals(), states(), policies())
 def test_order_does_not_matter_and_replay_is_equal_to_the_byte(
     data: st.DataObject, asked: list[Signal], state: BookState, policy: Policy
@@ -127,7 +123,6 @@ def test_order_does_not_matter_and_replay_is_equal_to_the_byte(
     assert canonical_json(first.record()) == canonical_json(second.record())
 
 
-@settings(max_examples=150, deadline=None)
 @given(signals(), states(), policies())
 def test_the_log_agrees_with_the_verdict(asked: list[Signal], state: BookState, policy: Policy) -> None:
     decision = decide(asked, state, policy, NOW)

@@ -2,12 +2,15 @@
 
 import math
 from dataclasses import replace
+from datetime import date, timedelta
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.risk import Signal, SignalError, Sizing, signals_from_scores
+from alphaloom.risk.trade import next_trading_day
 
 SIZING = Sizing(10_000, 5, rank_ic=0.03, rank_ic_error=0.01, reason="combination", evidence="set1")
 
@@ -63,7 +66,6 @@ def test_scores_that_mean_nothing_are_refused(symbols: list[str], scores: list[f
         signals_from_scores(symbols, scores, SIZING)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-5, 5) | st.just(math.nan), max_size=60), st.integers(0, 20_000))
 def test_sides_balance_to_the_basis_point_in_any_order(scores: list[float], side: int) -> None:
     names = [f"N{i:02d}" for i in range(len(scores))]
@@ -72,3 +74,26 @@ def test_sides_balance_to_the_basis_point_in_any_order(scores: list[float], side
     assert sum(signal.target_bp for signal in found) == 0
     assert sum(abs(signal.target_bp) for signal in found) in (0, 2 * side)
     assert signals_from_scores(names[::-1], scores[::-1], sizing) == found
+
+
+@given(
+    first=st.dates(date(2000, 1, 1), date(2030, 1, 1)),
+    traded=st.sets(st.integers(0, 6), min_size=1, max_size=7),
+    days=st.integers(15, 60),
+)
+def test_the_next_trading_day_is_the_next_weekday_that_the_panel_trades_on(
+    first: date, traded: set[int], days: int
+) -> None:
+    calendar = [day for day in (first + timedelta(days=n) for n in range(7 * days)) if day.weekday() in traded][:days]
+    found = next_trading_day(np.array(calendar, "datetime64[D]"))
+    assert found > calendar[-1]
+    assert found.weekday() in traded
+    between = [calendar[-1] + timedelta(days=n) for n in range(1, (found - calendar[-1]).days)]
+    assert not [day for day in between if day.weekday() in traded]
+
+
+def test_one_special_session_on_a_saturday_makes_no_saturday_a_trading_day() -> None:
+    days = np.busday_offset(np.datetime64("2015-01-05"), np.arange(250))
+    friday = days[days <= np.datetime64("2015-09-25")]
+    dates = np.sort(np.append(friday, np.datetime64("2015-06-20")))
+    assert next_trading_day(dates) == date(2015, 9, 28)

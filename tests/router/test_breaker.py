@@ -110,7 +110,7 @@ class Looked(Courses):
 
 
 TestByTime = Courses.TestCase
-TestByTime.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestByTime.settings = settings(stateful_step_count=30)
 TestByLooks = Looked.TestCase
 TestByLooks.settings = TestByTime.settings
 

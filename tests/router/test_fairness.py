@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
@@ -132,7 +132,6 @@ async def run(given: FairnessSettings, asked: list[Ask]) -> Course:
     return course
 
 
-@settings(max_examples=400, deadline=None)
 @given(given=places(), asked=st.lists(asks(), max_size=60))
 def test_two_tenants_that_wait_are_served_alike_and_no_place_stands_idle(
     given: FairnessSettings, asked: list[Ask]
@@ -146,7 +145,6 @@ def test_two_tenants_that_wait_are_served_alike_and_no_place_stands_idle(
     assert course.gate.free == given.places
 
 
-@settings(max_examples=50, deadline=None)
 @given(given=places(), asked=st.lists(asks(), max_size=40))
 def test_calls_of_a_tenant_go_in_the_order_in_which_they_came(given: FairnessSettings, asked: list[Ask]) -> None:
     begun = hurried(run(given, asked)).begun

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
@@ -16,7 +16,6 @@ from benchmarks.fairness import hurried
 from .test_fairness import L_IN, L_OUT, L_WRONG, Ask, Course, Watched, ask, asks, at, one
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     asked=st.lists(asks(), min_size=2, max_size=40),
     huge=st.lists(st.tuples(st.integers(0, MOST_TOKENS), st.integers(2**29, MOST_TOKENS)), min_size=1, max_size=4),

@@ -40,7 +40,7 @@ def test_what_a_log_may_not_say_no_document_may_hold(key: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [*SHAPES.values(), ADDRESSED.pattern], ids=[*SHAPES, "an address"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_whatever_has_a_shape_is_both(shape: str, data: st.DataObject) -> None:
     key = data.draw(st.from_regex(re.compile(shape, re.ASCII), alphabet=ASCII))
@@ -48,7 +48,6 @@ def test_whatever_has_a_shape_is_both(shape: str, data: st.DataObject) -> None:
     assert KEY in Redactor().without_keys(key)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(ASCII, max_size=60) | st.from_regex(NAMED, alphabet=ASCII))
 def test_what_is_refused_is_also_taken_out_of_logs(text: str) -> None:
     if looks_secret(text):

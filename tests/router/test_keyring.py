@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from alphaloom.extras import install_hint
 from alphaloom.ledger import Ledger
 from alphaloom.router import ModelSettings, NoModel, Router, RouterConfig, Task
 
@@ -27,7 +28,7 @@ def no_network() -> None:
 @pytest.fixture
 def entries() -> Iterator[dict[tuple[str, str], str]]:
     """Put a keyring of the test's in the place of the system's; return what it holds."""
-    keyring: Any = pytest.importorskip("keyring", reason="pip install 'alphaloom[keyring]'")
+    keyring: Any = pytest.importorskip("keyring", reason=install_hint("keyring"))
     backend: Any = pytest.importorskip("keyring.backend")
     held: dict[tuple[str, str], str] = {}
 
@@ -90,7 +91,7 @@ def test_without_the_package_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(NoModel, match="the package keyring is not installed") as caught:
         asyncio.run(build(models={"near": NEAR | {"model": "double/x", "api_key_keyring": "a/b"}}).ask(task()))
-    assert "alphaloom[keyring]" in caught.value.hint
+    assert install_hint("keyring") in caught.value.hint
 
 
 @pytest.mark.parametrize("wrong", [{"api_key_keyring": "none"}, {"api_key_keyring": "/b"}, {"api_key_env": "K"}])

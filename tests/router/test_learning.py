@@ -2,7 +2,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import beta
@@ -32,7 +32,6 @@ def local(success: bool, difficulty: str = "easy") -> Outcome:
     return Outcome("code", "local", success, 0.0, difficulty)
 
 
-@settings(max_examples=150, deadline=None)
 @given(prior=priors, bounds=bounds, course=courses, seed=st.integers(0, 9))
 def test_no_outcome_moves_a_bound(prior: Prior, bounds: Bounds, course: list[Outcome], seed: int) -> None:
     one = Learner(prior, bounds, seed, course)
@@ -46,7 +45,6 @@ def test_no_outcome_moves_a_bound(prior: Prior, bounds: Bounds, course: list[Out
                 assert way in (("frontier", "cascade") if bounds.try_hard_locally else ("frontier",))
 
 
-@settings(max_examples=50, deadline=None)
 @given(prior=priors, bounds=bounds, course=courses, seed=st.integers(0, 9))
 def test_what_was_learned_is_rebuilt_from_the_record(
     prior: Prior, bounds: Bounds, course: list[Outcome], seed: int

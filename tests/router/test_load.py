@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router.load import Load, read_load, samples
@@ -54,14 +54,12 @@ def written(own: dict[str, str]) -> str:
     return ",".join(f'{key}="{text}"' for key, text in plain.items())
 
 
-@settings(max_examples=150, deadline=None)
 @given(told=told)
 def test_what_is_written_as_prometheus_says_is_read_again(told: list[tuple[str, dict[str, str], float]]) -> None:
     lines = [f"{name}{{{written(own)}}} {value}" for name, own, value in told]
     assert [(name, dict(own), value) for name, own, value in samples("\n".join(lines))] == told
 
 
-@settings(max_examples=150, deadline=None)
 @given(text=st.text(max_size=60))
 def test_any_text_is_read_without_a_fuss(text: str) -> None:
     assert read_load(text + "\nvllm:num_requests_waiting 1") is not None

@@ -10,8 +10,17 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.holds import Wish
-from alphaloom.router import BudgetEnded, ModelFailed, ModelSettings, Router, Task
+from alphaloom.router import (
+    BudgetEnded,
+    ModelFailed,
+    ModelSettings,
+    ReplyRefused,
+    RequestRefused,
+    Router,
+    Task,
+)
 from alphaloom.router.prices import price_of
+from alphaloom.router.timing import Timing
 from benchmarks.servers import Server
 
 Build = Callable[..., Router]
@@ -46,7 +55,7 @@ async def asked(router: Router, tasks: list[Task]) -> list[Any]:
 
 def test_silence_passes_no_cap_however_many_call(build: Build, task: Make, server: Server, ledger: Ledger) -> None:
     server.hangs = True
-    router = build(**paid(server, budget={"usd": 3.5}, timeout_seconds=0.4, cooldown_seconds=0))
+    router = build(**paid(server, budget={"usd": 3.5}, timeout_seconds=1.5, cooldown_seconds=0))
     outcomes = asyncio.run(asked(router, [task(str(i), max_tokens=100) for i in range(8)]))  # 1 USD each at its worst
     assert {type(each) for each in outcomes} == {ModelFailed, BudgetEnded}
     assert sum(call.cost_usd for call in ledger.calls("one")) == pytest.approx(server.posts)
@@ -60,8 +69,12 @@ def test_a_call_that_is_given_up_from_outside_is_charged(
 
     async def impatient() -> None:
         router = build(**paid(server, timeout_seconds=30))
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(router.ask(task(max_tokens=100)), 1.0)
+        asking = asyncio.ensure_future(router.ask(task(max_tokens=100)))
+        while not server.posts:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
         await router.close()
 
     asyncio.run(impatient())
@@ -131,3 +144,118 @@ def test_a_long_prompt_costs_what_the_list_says_of_long_ones() -> None:
     assert short is not None
     assert long is not None
     assert long[0] == 2 * short[0]
+
+
+@pytest.fixture
+def other() -> Iterator[Server]:
+    with Server() as server:
+        yield server
+
+
+CHEAP, DEAR = {"output_cost_per_mtok": 1_000.0}, {"output_cost_per_mtok": 10_000.0}
+
+
+@pytest.mark.parametrize(
+    ("prices", "breaks", "held"),
+    [
+        ((CHEAP, DEAR), [500], [0.1, 1.0]),  # the first said no: only the second may be on the bill
+        ((DEAR, CHEAP), [500], [1.0, 0.1]),
+        ((CHEAP, DEAR), "no JSON", [0.1, 1.1]),  # the first may be on the bill, too
+        ((CHEAP, DEAR), [], [0.1]),
+    ],
+)
+def test_a_call_is_held_at_the_worst_of_the_models_that_may_be_on_the_bill(
+    build: Build, task: Make, server: Server, other: Server, ledger: Ledger, prices: Any, breaks: Any, held: list[float]
+) -> None:
+    seen: list[float] = []
+    for each in (server, other):
+        each.before_answer = lambda: seen.append(sum(hold.picos for hold in ledger.holds.open()) / 1e12)
+    if isinstance(breaks, str):
+        server.changes = breaks
+    else:
+        server.statuses = list(breaks)
+    settings = paid(server, retries=0, timeout_seconds=20)
+    first = settings["models"]["m"] | prices[0]
+    settings["models"] = {"m": first, "n": first | {"api_base": other.address} | prices[1]}
+    asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
+    assert seen == pytest.approx(held)
+    assert ledger.holds.open() == []
+
+
+def test_a_model_that_the_budget_has_no_room_for_is_passed_over_for_one_that_it_has(
+    build: Build, task: Make, server: Server, other: Server, ledger: Ledger
+) -> None:
+    """The first may be on the bill with 0.5; a second time it does not fit under 0.8, and the other one does."""
+    server.changes = "no JSON"
+    settings = paid(server, retries=1, timeout_seconds=20, budget={"usd": 0.8})
+    first = settings["models"]["m"] | {"output_cost_per_mtok": 5_000.0}
+    settings["models"] = {"m": first, "n": first | {"api_base": other.address} | CHEAP}
+    (reply,) = asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
+    assert (reply.model, server.posts, other.posts) == ("n", 1, 1)
+    assert reply.cost_usd == pytest.approx(0.5 + 7 * 1e-3)
+
+
+def test_who_was_not_asked_for_want_of_room_is_said(build: Build, task: Make, server: Server, other: Server) -> None:
+    server.statuses = [500] * 3
+    settings = paid(server, retries=0, timeout_seconds=20, budget={"usd": 0.5})
+    first = settings["models"]["m"] | CHEAP
+    settings["models"] = {"m": first, "n": first | {"api_base": other.address} | DEAR}
+    (error,) = asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
+    assert isinstance(error, ModelFailed)
+    assert "nor from n: not asked, the budget has no room for what it may cost" in error.message
+    assert other.posts == 0
+
+
+def test_a_reply_that_fits_nowhere_is_said_with_all_who_gave_it(
+    build: Build, task: Make, server: Server, other: Server, ledger: Ledger
+) -> None:
+    server.text = other.text = "Sure!"
+    settings = paid(server, timeout_seconds=20)
+    settings["models"]["n"] = settings["models"]["m"] | {"api_base": other.address, "model": "hosted_vllm/other"}
+    for posts in (3, 3):  # a resumed run asks nobody again
+        (error,) = asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
+        assert isinstance(error, ReplyRefused)
+        assert "m and n gave no reply that fits Idea, after 2 repairs" in str(error)
+        assert (server.posts, other.posts) == (posts, posts)
+    assert len(ledger.calls("one")) == 6
+
+
+def test_a_second_model_that_cannot_be_asked_leaves_the_reply_refused(
+    build: Build, task: Make, server: Server, other: Server
+) -> None:
+    server.text, other.statuses = "Sure!", [500] * 9
+    settings = paid(server, timeout_seconds=20, retries=0)
+    settings["models"]["n"] = settings["models"]["m"] | {"api_base": other.address, "model": "hosted_vllm/other"}
+    (error,) = asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
+    assert isinstance(error, ReplyRefused), "a later task may well succeed"
+    assert "no reply from n" in str(error)
+
+
+@pytest.mark.parametrize("provider", ["hosted_vllm", "openai"])
+def test_a_request_that_is_refused_is_not_sent_again_without_its_schema(
+    build: Build, task: Make, server: Server, provider: str
+) -> None:
+    server.statuses = [422] * 9
+    settings = paid(server, timeout_seconds=20)
+    settings["models"]["m"]["model"] = f"{provider}/tiny"
+    (error,) = asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
+    assert isinstance(error, RequestRefused)
+    assert server.posts == 1
+
+
+def test_a_server_that_was_given_up_is_not_waited_for(build: Build, task: Make, server: Server) -> None:
+    """It broke off twice, each time perhaps at a price: when it comes back it would not be asked again."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        await asyncio.sleep(0)
+
+    server.changes = "no JSON"
+    server.before_answer = lambda: server.kill() if server.posts == 2 else None
+    timing = Timing(sleep=sleep, chance=lambda: 0.0)
+    health = {"patience_seconds": 2, "heartbeat_seconds": 0}
+    settings = paid(server, timeout_seconds=20, retries=5, health=health)
+    (error,) = asyncio.run(asked(build(timing=timing, **settings), [task(max_tokens=100)]))
+    assert isinstance(error, ModelFailed)
+    assert (server.posts, slept) == (2, [0.5])

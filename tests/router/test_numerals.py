@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -15,7 +15,6 @@ from alphaloom.router import RouterError
 from alphaloom.router.numerals import Numerals
 
 SIDES = (("ge", "gt"), ("le", "lt"))
-few = settings(max_examples=60, deadline=None)
 
 
 def pattern(numerals: Numerals) -> str:
@@ -54,7 +53,6 @@ DECIMALS = st.one_of(
 )
 
 
-@few
 @given(st.data())
 @pytest.mark.parametrize(("kind", "numbers"), [(int, WHOLES), (float, DECIMALS)])
 def test_every_number_that_is_written_lies_within_bounds(
@@ -70,7 +68,6 @@ def test_every_number_that_is_written_lies_within_bounds(
     assert len(text) <= numerals.longest
 
 
-@few
 @given(st.data())
 @pytest.mark.parametrize("kind", [int, float])
 def test_a_short_number_can_be_written_exactly_if_it_lies_within_bounds(

@@ -17,6 +17,8 @@ from alphaloom.router import ModelFailed, Router, Task, load_litellm
 from alphaloom.router.double import Double, Line
 from alphaloom.router.redaction import GUARDED, KEY, POSITION, Redactor, guard, redacted
 
+from ..growth import linear
+
 TICKERS = ["AAPL", "MSFT", "F", "BRK.B", "7203.T", "0700.HK", "GOOGL"]
 AMOUNTS = ["12,000", "3,400", "+500", "-77", "0.035", "1'250'000", "$2.5", "12.75"]
 UNITS = ["sh", "shares", "%", "bps", "contracts", "lots", "k shares", "mm notional", "USD"]
@@ -125,15 +127,9 @@ def test_what_looks_like_a_key_goes_though_nobody_configured_it(text: str) -> No
     assert kept.endswith(" (again)")
 
 
-@pytest.mark.parametrize(
-    "text", ["1" * 10**5, "A" * 10**5, '"symbol":' * 10**4, "long " * 20_000, "weights:{" * 10_000, '\\"' * 30_000]
-)
-def test_no_text_takes_long(text: str) -> None:
-    import time
-
-    start = time.process_time()
-    redacted(text)
-    assert time.process_time() - start < 5
+@pytest.mark.parametrize("piece", ["1", "A", '"symbol":', "long ", "weights:{", '\\"', "-eyJ", "."])
+def test_no_text_takes_long(piece: str) -> None:
+    assert linear(redacted, piece, 12_000)
 
 
 # Where it is used.

@@ -61,7 +61,7 @@ def test_an_honest_function_passes_and_keeps_its_values() -> None:
     assert len({*said.cut_off, *said.replaced}) == 11
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 40), st.integers(0, 1000))
 def test_the_day_that_was_read_is_named(ahead: int, seed: int) -> None:
     """A look of h days is named with the first day that has a value and the day h rows later."""
@@ -74,7 +74,7 @@ def test_the_day_that_was_read_is_named(ahead: int, seed: int) -> None:
     assert error.record()["read"] == error.read.isoformat()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(20, DAYS - 2), st.integers(0, 11))
 def test_one_cell_that_looks_ahead_is_found_by_the_sweep(day: int, name: int) -> None:
     def peeping(panel: Panel) -> Frame:
@@ -209,6 +209,30 @@ def test_what_raises_on_few_rows_has_no_values_there() -> None:
         assert np.isnan(said.values[:29]).all()
         assert np.isfinite(said.values[29]).any()
         assert "too few" in " ".join(said.words)
+
+
+def test_a_look_ahead_on_days_that_it_refuses_to_compute_is_handed_on_to_nobody() -> None:
+    def sly(panel: Panel) -> Frame:
+        if len(panel["close"]) < 30:
+            raise ValueError("too few")
+        out = panel["close"] + 0.0
+        out[:29] = panel["close"][1:30]
+        return out
+
+    for sweep in (False, True):
+        said = proof(sly, sweep)
+        assert np.isnan(said.values[:29]).all()
+        assert "Not shown for the first 29 days" in " ".join(said.words)
+
+
+def test_what_raises_between_days_that_it_computes_is_no_start_up() -> None:
+    def erratic(panel: Panel) -> Frame:
+        if 30 < len(panel["close"]) < 120:
+            raise ValueError("not now")
+        return panel["close"] + 0.0
+
+    with pytest.raises(Crashed, match="not now"):
+        proof(erratic)
 
 
 def test_what_raises_on_most_panels_is_refused() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from alphaloom.extras import install_hint
 from alphaloom.sandbox import Crashed, Frames, Job, Limits, Outcome, Sandbox, SandboxUnavailable, TimedOut
 from alphaloom.sandbox.cluster import Cluster
 from alphaloom.sandbox.listening import beyond_loopback, descendants
@@ -33,7 +34,7 @@ def frames() -> Frames:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     if importlib.util.find_spec("ray") is None:  # imported it must not be: it reads its settings on import
-        pytest.skip("Ray is not installed: pip install 'alphaloom[ray]'")
+        pytest.skip(f"Ray is not installed: {install_hint('ray')}")
     os.environ["SECRET_KEY"] = "canary-7391"
     try:
         with Cluster(Limits(wall_s=2, memory_mb=256), workers=2) as made:
@@ -113,7 +114,7 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SandboxUnavailable) as caught:
         Cluster()
-    assert (caught.value.exit_code, caught.value.hint) == (3, "pip install 'alphaloom[ray]'")
+    assert (caught.value.exit_code, caught.value.hint) == (3, install_hint("ray"))
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="this system has no /proc to ask")

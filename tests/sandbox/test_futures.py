@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.sandbox import Frames, SandboxError
@@ -14,7 +14,6 @@ PANEL = frames()
 DAYS = len(PANEL.dates)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, DAYS - 2), st.integers(0, 2**32))
 def test_the_past_and_what_is_missing_stay(day: int, seed: int) -> None:
     other = Futures(PANEL, seed).after(day)
@@ -26,7 +25,6 @@ def test_the_past_and_what_is_missing_stay(day: int, seed: int) -> None:
         assert np.array_equal(np.isnan(other.fields[name]), np.isnan(old))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, DAYS - 2), st.integers(0, 2**32))
 def test_prices_of_a_day_agree(day: int, seed: int) -> None:
     made = {name: values[day + 1 :] for name, values in Futures(PANEL, seed).after(day).fields.items()}

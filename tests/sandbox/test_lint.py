@@ -100,7 +100,8 @@ def test_what_is_fine_is_left_alone(line: str) -> None:
         ("def factor(panel):\n    pass", "returns nothing"),
         ("async def factor(panel):\n    return 1", "async"),
         ("(" * 5000, "Python"),
-        ("x = 1\0", "null"),
+        ("x = 1\0", "not Python: source code string cannot contain null bytes"),
+        ("x = '\ud800'", "not Python: "),
     ],
 )
 def test_code_without_a_factor_is_told_first(text: str, said: str) -> None:

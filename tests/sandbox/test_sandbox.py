@@ -13,6 +13,7 @@ from alphaloom.sandbox import (
     Frames,
     Job,
     Limits,
+    NotDeterministic,
     OutOfMemory,
     Refused,
     Sandbox,
@@ -144,6 +145,7 @@ def test_no_call_reads_behind_the_last_day(sandbox: Sandbox, frames: Frames) -> 
         list(sandbox.run_each([job]))
 
 
+@pytest.mark.usefixtures("sandbox")  # there may be none here
 def test_chance_comes_from_nowhere(frames: Frames) -> None:
     code = """
 import ctypes
@@ -156,16 +158,34 @@ def factor(panel):
         assert np.array_equal(first.run(code, frames), second.run(code, frames))
 
 
+@pytest.mark.parametrize(
+    "number", ["ctypes.c_ulong.from_address(find() + 0x28).value", "find()", "id(panel)", "id(object())"]
+)
+def test_what_a_start_drew_by_chance_is_not_called_deterministic(sandbox: Sandbox, frames: Frames, number: str) -> None:
+    """The canary of the stack and the addresses are the same in all calls of one server, and others in another."""
+    code = f"""
+import ctypes
+find = ctypes.CDLL(None).pthread_self
+find.restype = ctypes.c_ulong
+def factor(panel):
+    return panel["close"] * 0 + {number} % 1000003
+"""
+    with pytest.raises(NotDeterministic):
+        sandbox.prove(code, frames, sweep=True)
+
+
 def test_every_nan_has_the_same_bits(sandbox: Sandbox, frames: Frames) -> None:
     code = "def factor(panel):\n    return panel['close'] * 0 + np.array([0x7FF8000000000123], 'u8').view('f8')[0]"
     assert set(sandbox.run(code, frames).view(np.uint64).ravel()) == {np.array(np.nan).view(np.uint64).item()}
 
 
+@pytest.mark.usefixtures("sandbox")  # there may be none here
 def test_the_wall_clock_ends_a_loop(frames: Frames) -> None:
     with Sandbox(Limits(wall_s=0.2)) as sandbox, pytest.raises(TimedOut):
         sandbox.run("while True: pass", frames)
 
 
+@pytest.mark.usefixtures("sandbox")  # there may be none here
 def test_answers_come_in_the_order_of_the_jobs(frames: Frames) -> None:
     jobs = [Job(f"def factor(panel):\n    return panel['close'] * 0 + {i}", frames) for i in range(6)]
     jobs[3] = Job("1/0", frames)

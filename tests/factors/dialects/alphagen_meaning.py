@@ -161,7 +161,7 @@ class Meaning:
             case ast.Constant(value=value):
                 return value
             case ast.Name(id=name) | ast.Attribute(attr=name):
-                return self._columns[name.lower()]
+                return self._columns[name.lower().rstrip("_")]
             case ast.Call(func=ast.Name(id=name), args=args):
                 return MEANINGS[name](*map(self._found, args))
             case ast.BinOp(left=x, op=sign, right=y):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evidence.published import formulas
 from alphaloom.factors import Engine, parse
+from alphaloom.factors.dialects import write_foreign
 
 from .qlib_bars import Columns, bars, panel_of
 from .qlib_meaning import Meaning
@@ -68,9 +69,8 @@ def test_a_formula_means_what_it_means_in_qlib(name: str, columns: Columns, mean
 
 @pytest.mark.parametrize("name", ALPHA158)
 def test_a_formula_goes_back_to_qlib(name: str, columns: Columns, meaning: Meaning) -> None:
-    from alphaloom.factors.dialects import write_foreign
-
     known = parse(ALPHA158[name], dialect="qlib")
     back = write_foreign(known.root, "qlib").text
     assert parse(back, dialect="qlib").id == known.id
-    np.testing.assert_allclose(meaning(back), meaning(ALPHA158[name]), rtol=1e-12)
+    if back != ALPHA158[name]:
+        np.testing.assert_allclose(meaning(back), meaning(ALPHA158[name]), rtol=1e-12)

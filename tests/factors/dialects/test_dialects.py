@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from alphaloom.factors import OPERATORS, Expression, Node, ParseError, parse, render, sample
@@ -54,15 +55,19 @@ def test_a_dialect_can_say_a_good_part_of_the_language(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", FOREIGN)
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
+@example(seed=105579)  # AlphaAgent: 1,384 characters are written, and more than 2,000 are what they mean
 def test_what_is_written_is_read_back_the_same(dialect: str, seed: int) -> None:
     """A drawn formula keeps its id where nothing is noted; what was read once keeps it for good."""
     grammar = Grammar(operators=sayable(dialect), groups=("sector", "industry"))
     drawn = sample(np.random.default_rng(seed), max_size=8, grammar=grammar)
     written = attempt(drawn.root, dialect)
-    if written is None or "are allowed" in str(mistake(written.text, dialect)):
-        return  # a word that the dialect lacks; or indicators that are too long once they are written out
+    if written is None:
+        return  # a word that the dialect lacks
+    if refusal := mistake(written.text, dialect):
+        assert re.search(r" has \d+ .*; \d+ are allowed", refusal.message)
+        assert any(refusal.message in note for note in written.notes)
+        return
     read = fixed_point(written.text, dialect)
     assert written.notes or read.id == drawn.id
 
@@ -128,21 +133,18 @@ def survives(text: str, dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", FOREIGN)
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_any_heap_of_words_is_read_or_refused(dialect: str, data: st.DataObject) -> None:
     survives("".join(data.draw(st.lists(st.sampled_from(words(dialect)), max_size=25))), dialect)
 
 
 @pytest.mark.parametrize("dialect", FOREIGN)
-@settings(max_examples=60, deadline=None)
 @given(text=st.text(max_size=40))
 def test_any_text_is_read_or_refused(dialect: str, text: str) -> None:
     survives(text, dialect)
 
 
 @pytest.mark.parametrize("dialect", FOREIGN)
-@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_any_call_of_its_words_is_read_or_refused(dialect: str, data: st.DataObject) -> None:
     """Words with arguments of all kinds: what is wrong with them is found in the dialect, not later."""
@@ -159,7 +161,6 @@ def test_any_call_of_its_words_is_read_or_refused(dialect: str, data: st.DataObj
     survives(text, dialect)
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_forgiving_units_are_the_units_where_nothing_is_to_forgive(seed: int) -> None:
     root = sample(np.random.default_rng(seed)).root

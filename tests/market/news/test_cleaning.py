@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import time
 import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from alphaloom.market.news import sanitise
+from alphaloom.market.news import examine, sanitise
+
+from ...growth import linear
 
 HOSTILE = st.text(
     st.sampled_from("<>&;#![]()/\"'=-p abx\u200b\u202e\U000e0041\n\u0301é＜＞") | st.characters(), max_size=80
@@ -106,9 +107,13 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     ],
 )
 def test_time_grows_with_length_only(piece: str) -> None:
-    spent = []
-    for size in (20_000, 160_000):
-        began = time.process_time()
-        sanitise(piece * (size // len(piece)))
-        spent.append(time.process_time() - began)
-    assert spent[1] < 24 * spent[0] + 0.5
+    assert linear(sanitise, piece, 20_000)
+
+
+def test_characters_that_become_many_are_cut_and_held_back() -> None:
+    """One ligature of Arabic becomes eighteen characters in NFKC."""
+    clean = sanitise("\ufdfa" * 5_000)
+    assert len(clean.marked) <= 3 * 5_000 + 1_000
+    assert clean.removed["swelling characters"] > 0
+    assert examine(clean).injected
+    assert not sanitise("He said \ufdfa and went on to report a profit. " * 50).removed

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from alphaloom.ledger import JSON, canonical_json
@@ -55,7 +55,6 @@ def answers(shelf: Shelf, moment: datetime) -> str:
     return canonical_json([pages, some, [held.record() for held in shelf.quarantine(moment)]])
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(ROWS, max_size=30), st.integers(0, 460), st.integers(1, 9))
 @example([(RUMOUR, n, n % 9, "ACME", 0) for n in range(12)], 7, 2)
 @example([(RUMOUR, n, n % 9, "ACME", 0) for n in range(12)], 8, 5)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from alphaloom.extras import install_hint
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier import INTENTS, embedding, keeping
 from alphaloom.router.classifier.embedding import Embedded
@@ -37,7 +38,7 @@ def test_a_missing_library_is_told_with_the_extra(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(BadClassifier, match="needs onnxruntime") as told:
         Embedded(tmp_path)
-    assert "alphaloom[embedding]" in told.value.hint
+    assert install_hint("embedding") in told.value.hint
 
 
 def test_a_path_starts_from_the_folder_of_its_file(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router.classifier import INTENTS
@@ -64,7 +64,6 @@ def test_equals_count_alike_in_whatever_order_they_stand() -> None:
     assert one[-1] == pytest.approx(0.0)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=2_000))
 def test_any_text_has_neighbours_or_none(text: str) -> None:
     told = SHIPPED.scores(plain(text))

@@ -99,7 +99,7 @@ def test_an_agent_of_ours_sends_them_where_its_role_is_said_to() -> None:
         assert own_role.decide(Asked(prompt=text, role="idea", intent="hypotheses")).intent == intent
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.integers(0, 1_000))
 def test_the_order_of_intents_and_examples_does_not_matter(seed: int) -> None:
     shuffled = list(OWN.items())
@@ -116,7 +116,6 @@ def small(cache: Path) -> OwnClassifier:
     return OwnClassifier(BASE, OWN, ours=FEW)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.one_of(st.text(max_size=300), st.sampled_from([text for texts in OWN.values() for text in texts])))
 def test_difficulty_and_what_ours_are_to_each_other_stay_as_they_were(small: OwnClassifier, text: str) -> None:
     before, after = BASE.read(text), small.read(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
@@ -27,7 +27,6 @@ class Letters:
 
 
 @given(TEXTS, st.integers(1, 60), st.integers(0, 59), st.sampled_from([ByteTokenizer(), Letters()]))
-@settings(max_examples=300, deadline=None)
 def test_every_character_is_covered_and_no_chunk_is_too_long(
     text: str, most: int, overlap: int, tokenizer: ByteTokenizer | Letters
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router.context import EXTRACTING, ByteTokenizer, ContextCache, SqliteStore, extract
@@ -15,7 +15,6 @@ from .texts import filing
 
 
 @given(text=st.text(st.sampled_from("ab .\n\u00e9\u4e2d"), max_size=400), most=st.integers(1, 60))
-@settings(max_examples=60, deadline=None)
 def test_a_summary_is_the_texts_own_words_in_their_order_within_its_tokens(text: str, most: int) -> None:
     said = extract(text, most)
     assert ByteTokenizer().count(said) <= most

@@ -163,5 +163,7 @@ def test_a_server_behind_tls_is_reached_if_its_certificate_holds(redis: RedisSer
 
 def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(StoreUnusable, match=r"alphaloom\[redis\]"):
+    with pytest.raises(
+        StoreUnusable, match=r"pip install 'redis<9,>=6.4' \(in the checkout: pip install '.\[redis\]'\)"
+    ):
         RedisStore("redis://127.0.0.1/0")

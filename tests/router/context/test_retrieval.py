@@ -6,7 +6,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
@@ -22,7 +22,6 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> tuple[ContextCache, list[
 
 
 @given(seed=st.integers(0, 5), at=st.integers(0, 399))
-@settings(max_examples=60, deadline=None)
 def test_an_exact_sentence_finds_its_chunk_first(
     shelf: tuple[ContextCache, list[Document]], seed: int, at: int
 ) -> None:
@@ -36,7 +35,6 @@ def test_an_exact_sentence_finds_its_chunk_first(
 
 
 @given(query=st.text(max_size=60), most=st.integers(400, 3000))
-@settings(max_examples=40, deadline=None)
 def test_passages_fit_do_not_overlap_and_are_what_they_say(
     shelf: tuple[ContextCache, list[Document]], query: str, most: int
 ) -> None:

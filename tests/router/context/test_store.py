@@ -62,7 +62,7 @@ class Model:
 
 @given(deeds=DEEDS)
 @example(deeds=[("put", KEYS[0], b"", False), ("drop", KEYS[0])])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_store_does_what_its_model_does(fresh: Callable[[], Opener], deeds: list[tuple[object, ...]]) -> None:
     store, model = fresh()(), Model()
     for name, *values in deeds:

@@ -1,4 +1,4 @@
-"""An endpoint that speaks as vLLM does, on this machine: what it says is told by the call itself."""
+"""An endpoint that speaks as vLLM does, on this machine: what it says is told by the call itself, in its `metadata`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ class Endpoint:
     address: str = ""
     calls: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     looks: list[str] = field(default_factory=list)
+    says: dict[str, str] = field(default_factory=dict)
+    """Further headers of each reply."""
     under_way: int = 0
     left: int = 0
     most: int = 0
@@ -65,6 +68,11 @@ class Says(Quiet):
 
     endpoint: Endpoint
 
+    def end_headers(self) -> None:
+        for name, value in self.endpoint.says.items():
+            self.send_header(name, value)
+        super().end_headers()
+
     def do_GET(self) -> None:
         bodies = {"/v1/models": b'{"data": [{"id": "tiny"}]}', "/health": b"", "/metrics": METRICS}
         self.endpoint.looks.append(self.path)
@@ -74,6 +82,8 @@ class Says(Quiet):
         self.endpoint.headers.append({name.lower(): value for name, value in self.headers.items()})
         told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.endpoint.calls.append(told)
+        self.endpoint.asked.append(self.path)
+        told = {**told, **told.get("metadata", {})}
         self.endpoint.count(+1)
         try:
             self._say(told)

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router.errors import BadCall
-from alphaloom.router.gateway.calls import CHAT, COMPLETIONS, Limits, asked
+from alphaloom.router.gateway.calls import CHAT, COMPLETIONS, PICTURE_LETTERS, Asked, Limits, asked
 from alphaloom.router.gateway.counting import MOST_KEPT, Reply, Yardstick, letters
 from alphaloom.router.quota import MOST_TOKENS
 
@@ -19,7 +19,6 @@ from .modelled import events
 TOLD = {"max_tokens": 6, "stream_options": {"include_usage": True}, "really": 9}
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.integers(0, 900), max_size=12), st.booleans())
 def test_it_does_not_matter_where_a_stream_is_cut(cuts: list[int], carriage: bool) -> None:
     whole = b"".join(events(TOLD))
@@ -65,15 +64,60 @@ def body(**told: Any) -> bytes:
     return json.dumps(told).encode()
 
 
-def test_a_call_is_judged_by_all_that_it_brings_and_no_picture() -> None:
-    text, picture = {"type": "text", "text": "x" * 80}, {"type": "image_url", "image_url": {"url": "data:image/png,"}}
-    bare = asked(body(messages=[{"role": "user", "content": [text, picture]}]), Limits(100))
-    assert (bare.letters, bare.most_tokens_out) == (len(bare.body) - len("data:image/png,"), 100)
-    picture["image_url"] = {"url": "data:image/png," + "A" * 10**6}
-    seen = asked(body(messages=[{"role": "user", "content": [text, picture]}]), Limits(100))
-    assert seen.letters == bare.letters
+def shown(url: str) -> bytes:
+    parts = [{"type": "text", "text": "x" * 80}, {"type": "image_url", "image_url": {"url": url}}]
+    return body(messages=[{"role": "user", "content": parts}])
+
+
+def test_a_picture_weighs_the_same_however_many_bytes_it_has() -> None:
+    small, large = (asked(shown("data:image/png;base64," + "A" * many), Limits(100)) for many in (0, 10**6))
+    assert small.letters == large.letters == len(small.body) - len("data:image/png;base64,") + PICTURE_LETTERS
+    assert small.most_tokens_out == 100
     assert letters([1, 2, 3]) == 12
     assert letters({"content": "data: more"}) == 10, "a reply has no pictures"
+
+
+@pytest.mark.parametrize(
+    "url", ["data:text/plain,a b", "data:image/png", "DATA:,x", "http://10.0.0.1/", "file:///etc/passwd", 7, ["data:image/png,"]]
+)  # fmt: skip
+def test_what_is_no_picture_is_not_taken_for_one(url: Any) -> None:
+    with pytest.raises(BadCall, match="a picture must be in the call itself"):
+        asked(shown(url), Limits(100))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("priority", -9), ("kv_transfer_params", {}), ("vllm_xargs", {}), ("min_tokens", 9), ("cache_salt", "another's"),
+     ("request_id", "x"), ("chat_template", "{{ 1 }}"), ("use_beam_search", True), ("prompt_logprobs", 1), ("ignore_eos", True),
+     ("prompt_embeds", "x"), ("guided_grammar", "x"), ("cache_\u017falt", "x"), ("x" * 10_000, 1)],
+)  # fmt: skip
+def test_a_field_that_would_steer_the_endpoint_is_refused_by_its_name(name: str, value: Any) -> None:
+    with pytest.raises(BadCall, match="does not pass the field") as refused:
+        asked(body(messages=[], **{name: value}), Limits(100))
+    assert str(refused.value.field).startswith(name[:6])
+    assert len(str(refused.value)) < 300
+
+
+def test_what_stands_deeper_is_looked_at_too() -> None:
+    kept = {"type": "image_url", "image_url": None, "uuid": "another's"}
+    for told in (
+        {"chat_template_kwargs": {"chat_template": "x"}}, {"chat_template_kwargs": {"enable_thinking": False, "tokenize": True}},
+        {"messages": [{"role": "user", "content": [kept]}]}, {"messages": [{"content": [{"video_url": {"url": "http://x"}}]}]},
+    ):  # fmt: skip
+        with pytest.raises(BadCall, match=r"does not pass the (field|member)"):
+            asked(body(**told), Limits(100))
+    asked(body(chat_template_kwargs={"enable_thinking": False}), Limits(100))
+
+
+def test_the_salt_of_a_tenant_is_all_that_is_added() -> None:
+    for bare in (b" {} ", b'{"model": "a"}', b'\n{"messages": [{"content": "{"}]}'):
+        call = asked(bare, Limits(100), salt="tenant's")
+        assert json.loads(call.body) == {**json.loads(bare), "cache_salt": "tenant's"}
+        assert asked(bare, Limits(100)).body == bare
+        assert call.letters == len(bare)
+    for strange in ('{"model": "a"}'.encode("utf-16"), b'\xef\xbb\xbf{"model": "a"}'):
+        with pytest.raises(BadCall, match="UTF-8"):
+            asked(strange, Limits(100), salt="tenant's")
 
 
 LONG = "data: " + "word " * 1000
@@ -83,7 +127,7 @@ LONG = "data: " + "word " * 1000
     "told",
     [{"messages": [{"role": "user", "content": LONG}]}, {"prompt": LONG}, {"messages": [{"role": LONG, "content": "a"}]},
      {"messages": [{"role": "user", "name": LONG}]}, {"tools": [{"function": {"parameters": {LONG: {}}}}]},
-     {"messages": [{"content": [{"type": "text", "text": "a", "image_url": {"url": LONG}}]}]}, {"documents": [LONG]}],
+     {"messages": [{"content": [{"type": "text", "text": LONG}]}]}, {"documents": [LONG]}],
 )  # fmt: skip
 def test_no_text_is_free_wherever_it_stands(told: dict[str, Any]) -> None:
     assert asked(body(**told), Limits(1)).letters > len(LONG)
@@ -129,6 +173,19 @@ def test_a_reply_too_large_to_be_read_says_so() -> None:
     reply.feed(b'{"usage": {"completion_tokens": 1}}')
     reply.end()
     assert reply.tokens_out is None, "what is left of it is not taken for the whole"
+
+
+@pytest.mark.parametrize(("told", "counted"), [((10**9, 10**9), (120, 50)), ((9, 0), (9, 2)), ((9, 12), (9, 12))])
+def test_a_usage_is_believed_as_far_as_the_call_can_have_taken_it(
+    told: tuple[int, int], counted: tuple[int, int]
+) -> None:
+    reply = Reply(streams=False)
+    message = {"role": "assistant", "content": "a reply of some words, forty bytes long."}
+    usage = {"prompt_tokens": told[0], "completion_tokens": told[1]}
+    reply.feed(body(choices=[{"message": message}], usage=usage))
+    reply.end()
+    reply.bound(Asked(b"x" * 120, 100, 50))
+    assert (reply.tokens_in, reply.tokens_out) == counted
 
 
 @pytest.mark.parametrize("many", [10**20, 10**400])

@@ -51,7 +51,6 @@ requests = st.builds(
 gpus_known = st.sampled_from([one for one in DEVICES.values() if one.gpu])
 
 
-@settings(max_examples=60, deadline=None)
 @given(requests, gpus_known)
 def test_what_does_not_fit_is_refused_and_nothing_else(request: Request, where: Any) -> None:
     try:
@@ -73,7 +72,6 @@ def test_what_does_not_fit_is_refused_and_nothing_else(request: Request, where: 
         assert taken + need <= told["usable"] + 0.05
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(SMALL), gpus_known, st.integers(16, 8000), st.integers(1, 8000), st.sampled_from([1, 2, 4, 8]))
 def test_more_context_never_allows_more_sequences(name: str, where: Any, context: int, more: int, gpus: int) -> None:
     model = found(name)
@@ -84,7 +82,6 @@ def test_more_context_never_allows_more_sequences(name: str, where: Any, context
     assert other.short >= one.short
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(sorted(names())), gpus_known, st.integers(1, 8))
 def test_tensor_parallelism_divides_what_it_splits(name: str, where: Any, gpus: int) -> None:
     try:
@@ -98,7 +95,7 @@ def test_tensor_parallelism_divides_what_it_splits(name: str, where: Any, gpus: 
     assert plan.device.count * plan.device.copies <= gpus
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(requests, gpus_known)
 def test_every_hint_of_a_refusal_holds(request: Request, where: Any) -> None:
     changes = {"context": int, "concurrency": int, "gpus": int, "dtype": str, "kv-dtype": str}

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from .fuzzer import fuzzed
 from .ground import KEYS, token
 from .snippet import BARE, LAYERED, Snippet, read
-from .users import NOBODY, ROOT, as_user, interpreter, paths
+from .users import NOBODY, OutOfReach, as_user, within_reach
 
 if TYPE_CHECKING:
     from .attack import Attack
@@ -97,6 +97,9 @@ def main(given: Sequence[str] | None = None) -> int:
         os.chown(top, options.user, options.user)
     try:
         return _started(options, top)
+    except OutOfReach as error:
+        print(json.dumps({"unavailable": "user", "message": str(error)}))
+        return 3
     finally:
         shutil.rmtree(top, ignore_errors=True)
 
@@ -104,14 +107,15 @@ def main(given: Sequence[str] | None = None) -> int:
 def _started(options: argparse.Namespace, top: Path) -> int:
     """Start this module again, with secrets in its arguments and its environment, and perhaps as somebody else."""
     keys = dict.fromkeys(KEYS, token(options.seed, "env"))
-    environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": paths(), **keys}
-    command = [
-        interpreter(options.user), "-B", "-m", "tests.sandbox.attacks", "--top", str(top), "--token", token(options.seed, "argv"),
-        "--seed", options.seed, "--classes", options.classes, "--only", options.only, "--fuzz", str(options.fuzz),
-        "--without", options.without,
-    ]  # fmt: skip
     limit = GUARD_S + options.fuzz
-    run = subprocess.run(command, env=environment, cwd=ROOT, timeout=limit, check=False, **as_user(options.user))  # type: ignore[call-overload]
+    with within_reach(options.user, top) as place:
+        environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": place.paths, **keys}
+        command = [
+            place.python, "-B", "-m", "tests.sandbox.attacks", "--top", str(top), "--token", token(options.seed, "argv"),
+            "--seed", options.seed, "--classes", options.classes, "--only", options.only, "--fuzz", str(options.fuzz),
+            "--without", options.without,
+        ]  # fmt: skip
+        run = subprocess.run(command, env=environment, cwd=place.root, timeout=limit, check=False, **as_user(options.user))  # type: ignore[call-overload]  # fmt: skip
     return int(run.returncode)
 
 

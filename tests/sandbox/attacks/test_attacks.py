@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from .snippet import read
-from .users import NOBODY, ROOT
+from .users import NOBODY, ROOT, OutOfReach, copied, paths, within_reach
 
 CLASSES = sorted({each.group for each in read()})
 USERS = ("root", "nobody") if os.getuid() == 0 else ("whoever is here",)
@@ -22,13 +22,13 @@ PROOFS = ("behaves_when_tested", "time_and_randomness")
 SENT = {user: [each for each in CLASSES if user != "root" or each not in PROOFS] for user in USERS}
 
 
-def started(user: str, *more: str) -> subprocess.Popen[str]:
+def started(user: str, *more: str, root: Path = ROOT, search: str = "") -> subprocess.Popen[str]:
     become = ("--user", str(NOBODY)) if user == "nobody" else ()
     seed = " ".join((user, *more))  # names of sockets are drawn from it, and two runs may not share one
     command = [sys.executable, "-m", "tests.sandbox.attacks", "--seed", seed, *become, *more]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / ".root")))}
+    environment = {**os.environ, "PYTHONPATH": search or paths()}
     return subprocess.Popen(
-        command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=environment, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
@@ -71,6 +71,24 @@ def test_nothing_gets_through(records: list[dict[str, Any]], group: str) -> None
 @pytest.mark.parametrize("records", USERS, indirect=True)
 def test_nothing_is_left(records: list[dict[str, Any]]) -> None:
     assert records[-1] == {"end": True, "escaped": 0, "left": []}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can start a process as nobody")
+def test_nobody_attacks_a_checkout_in_a_closed_folder(tmp_path: Path) -> None:
+    root = tmp_path / "checkout"
+    search = paths(root, copied(root))
+    tmp_path.chmod(0o700)
+    lines, errors = started("nobody", "--only", "eval/query_that_reads", root=root, search=search).communicate()
+    assert not errors
+    last = json.loads(lines.splitlines()[-1])
+    assert "unavailable" in last or last == {"end": True, "escaped": 0, "left": []}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can start a process as nobody")
+def test_where_nobody_may_not_write_there_are_no_attacks_as_nobody(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(OutOfReach), within_reach(NOBODY, tmp_path):
+        pass
 
 
 def test_every_snippet_is_data_and_none_is_imported() -> None:

@@ -1,0 +1,109 @@
+"""What is charged lies between what is certain and what is possible, whatever a server tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphaloom.router import ModelSettings, NoModel, Task
+from alphaloom.router.charges import Charges, Used, certain_tokens, fewest_tokens, used
+from alphaloom.router.prices import listed, price_of
+from alphaloom.router.replies import Answer, Beside
+
+SENT, WORST = "a prompt of five words, and more", Beside("m", "", 60, 100, 1.0)
+anything = st.one_of(
+    st.integers(), st.floats(allow_nan=True), st.none(), st.text(max_size=5), st.booleans(), st.lists(st.integers(), max_size=2)
+)  # fmt: skip
+
+
+def told(prompt: Any, completion: Any, cached: Any = None, written: Any = None) -> Any:
+    details = SimpleNamespace(cached_tokens=cached, cache_creation_tokens=written)
+    return SimpleNamespace(prompt_tokens=prompt, completion_tokens=completion, prompt_tokens_details=details)
+
+
+def model(**settings: Any) -> ModelSettings:
+    return ModelSettings.model_validate({"model": "openai/unknown", **settings})
+
+
+@given(prompt=anything, completion=anything, cached=anything, written=anything, text=st.text(max_size=100))
+def test_no_usage_moves_a_charge_out_of_what_is_possible(
+    prompt: Any, completion: Any, cached: Any, written: Any, text: str
+) -> None:
+    found = used(told(prompt, completion, cached, written), SENT, text, WORST)
+    assert certain_tokens(SENT) <= found.tokens_in <= WORST.tokens_in
+    assert min(certain_tokens(text), WORST.tokens_out) <= found.tokens_out <= WORST.tokens_out
+    assert 0 <= found.cached + found.written <= found.tokens_in
+    assert min(found.cached, found.written) >= 0
+
+
+@pytest.mark.parametrize(
+    ("usage", "text", "found"),
+    [
+        (told(40, 17), "x" * 50, Used(40, 17)),
+        (told(40, 90), "x" * 50, Used(40, 90)),  # it thought, and did not say so
+        (told(10**12, 10**12, 10**12), "x", Used(60, 100)),
+        (told(40, 0), "x" * 50, Used(fewest_tokens(SENT), 26)),
+        (told(-1, 17), "x" * 50, Used(fewest_tokens(SENT), 26)),
+        (told(0, 0), "", Used(fewest_tokens(SENT), 1)),
+        (None, "x" * 50, Used(fewest_tokens(SENT), 26)),
+        (told(40, 17, 30, 5), "x", Used(40, 17, 30, 5)),
+        (told(40, 17, 41), "x", Used(40, 17)),
+        (told(40, 17, 30, 30), "x", Used(40, 17)),
+    ],
+)
+def test_a_usage_is_believed_where_it_can_be_true(usage: Any, text: str, found: Used) -> None:
+    assert used(usage, SENT, text, WORST) == found
+
+
+def cost(settings: ModelSettings, cached: int = 0, written: int = 0) -> float:
+    charges = Charges({"m": settings})
+    return charges.of(Answer("", "stop", 1000, 0, "m", cached, written)).cost_usd
+
+
+def test_cached_tokens_cost_what_the_list_says_of_them() -> None:
+    gpt, claude = model(model="openai/gpt-4o"), model(model="anthropic/claude-sonnet-4-5")
+    assert cost(gpt, 800) == pytest.approx(200 * 2.5e-6 + 800 * 1.25e-6)
+    assert cost(claude, 600, 300) == pytest.approx(100 * 3e-6 + 600 * 3e-7 + 300 * 3.75e-6)
+    assert cost(model(model="deepseek/deepseek-chat"), 0, 1000) == pytest.approx(1000 * 2.8e-7), "written costs no less"
+
+
+def test_cached_tokens_cost_what_the_settings_say_of_them_and_as_any_other_where_they_do_not() -> None:
+    priced = {"model": "openai/gpt-4o", "input_cost_per_mtok": 2.0, "output_cost_per_mtok": 8.0}
+    assert cost(model(**priced), 1000) == pytest.approx(2e-3)
+    assert cost(model(**priced, cached_input_cost_per_mtok=0.5), 1000) == pytest.approx(5e-4)
+    assert cost(model(place="local"), 1000) == 0
+    for wrong in ({"cached_input_cost_per_mtok": 0.5}, priced | {"cached_input_cost_per_mtok": 3.0}):
+        with pytest.raises(ValueError, match="cached_input_cost_per_mtok stands beside"):
+            model(**wrong)
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-pro"])
+def test_no_share_of_cached_tokens_costs_more_than_the_worst(name: str, task: Callable[..., Task]) -> None:
+    charges = Charges({"m": model(model=name)})
+    worst = charges.worst("m", task(), [{"role": "user", "content": "x" * 400_000}])
+    assert worst.tokens_in > 400_000
+    for cached, written in ((0, 0), (worst.tokens_in, 0), (0, worst.tokens_in), (9, 9)):
+        answer = Answer("", "stop", worst.tokens_in, worst.tokens_out, "m", cached, written)
+        assert charges.of(answer).cost_usd <= worst.cost_usd
+    assert price_of(model(model=name)) is not None
+
+
+def test_thoughts_cost_what_the_list_says_of_them() -> None:
+    name = "dashscope/qwen-turbo"
+    assert price_of(model(model=name)) == (
+        listed(name)["input_cost_per_token"],
+        listed(name)["output_cost_per_reasoning_token"],
+    )
+
+
+def test_a_model_elsewhere_that_the_list_gives_no_price_is_refused_until_the_settings_say_that_it_is_free() -> None:
+    free: dict[str, Any] = {"model": "vertex_ai/meta/llama3-405b-instruct-maas"}
+    with pytest.raises(NoModel, match="the price"):
+        Charges({"m": model(**free)}).price("m")
+    free |= {"input_cost_per_mtok": 0, "output_cost_per_mtok": 0}
+    assert Charges({"m": model(**free)}).price("m") == (0.0, 0.0)
