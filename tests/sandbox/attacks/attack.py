@@ -94,6 +94,7 @@ class Attack:
             self._open[wall_s] = made = self._made(Limits(wall_s=wall_s, memory_mb=MEMORY_MB))
             made.run(HONEST, self.tenant)
             self._honest = made.run(HONEST, self.frames)
+            list(made.run_each([Job(HONEST, self.frames, apart=True)]))  # starts its second server, which proofs use
             self.host.calm()
         return self._open[wall_s]
 
@@ -200,7 +201,7 @@ class Attack:
         """Say whether there were too many; a proof is held against another sandbox, which has `more` tasks."""
         sampler = self.host.sampler
         found = (
-            [f"{sampler.threads} tasks were seen"] if sampler.threads > MOST_TASKS + more + 2 * len(self._open) else []
+            [f"{sampler.threads} tasks were seen"] if sampler.threads > MOST_TASKS + more + 4 * len(self._open) else []
         )
         return found + (
             [f"{sampler.memory_mb:.0f} MiB were held"] if sampler.memory_mb > MOST_MB + 300 * len(self._open) else []
