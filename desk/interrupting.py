@@ -52,11 +52,14 @@ def answered() -> Iterator[None]:
 def _watch(heard: int) -> None:
     count = 0
     while (number := os.read(heard, 1)) not in (b"", DONE):
-        count += number[0] == signal.SIGINT
+        if number[0] != signal.SIGINT:
+            continue
+        left = _unhandled()  # asked at once: a server that has ended gives the handler back
+        count += 1
         if count == 1 and not select.select([heard], [], [], SOON_S)[0]:
-            if _unhandled() or sys.stderr.isatty():  # a client that ends a server reads no lines
+            if left or sys.stderr.isatty():  # a client that ends a server reads no lines
                 _say(FIRST)
-        elif count > 1 and _unhandled():
+        elif count > 1 and left:
             _say(SECOND)
             os._exit(INTERRUPTED)
 

@@ -60,9 +60,9 @@ def spelled(host: str) -> str:
 
 @contextmanager
 def quiet_signals() -> Iterator[list[int]]:
-    """Let SIGINT and SIGTERM end the servers, and nothing else: uvicorn raises them again when it has ended.
+    """Let SIGINT and SIGTERM end the servers, and nothing else, before these begin and after they have ended.
 
-    Yields those that came while uvicorn did not listen for them, such as one that came before it had begun.
+    Yields those that came while no server listened for them, such as one that came before it had begun.
     """
     came: list[int] = []
     kept = {

@@ -112,9 +112,13 @@ class Server(uvicorn.Server):
             )
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal; the time limit begins."""
+        """Take a signal; the time limit begins, and a second Ctrl-C waits for no request.
+
+        uvicorn's own handler raises the signal again at the end, where it would look like another Ctrl-C.
+        """
         self._limit()
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
     def _connection(self, places: Places) -> Connection:
         return Connection(self.config, self.server_state, self.lifespan.state, places)

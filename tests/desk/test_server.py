@@ -17,7 +17,7 @@ import pytest
 from starlette.applications import Starlette
 
 from alphaloom.desk.connections import SPARE
-from alphaloom.desk.listening import listening
+from alphaloom.desk.listening import listening, quiet_signals
 from alphaloom.desk.server import DESCRIPTORS, END_S, LEAST, Server, Terms, room_for
 from benchmarks.mcp_calls.started import ROOT, environment
 
@@ -82,6 +82,21 @@ def test_what_cannot_be_cut_off_ends_with_the_process(stuck: str, said: str) -> 
 def test_a_signal_that_comes_before_it_serves_is_not_lost() -> None:
     code, _, said = ended(first="import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
     assert (code, said) == (0, "ended\n")
+
+
+def test_a_signal_that_ended_the_server_is_not_raised_again() -> None:
+    async def serving() -> None:
+        with listening("127.0.0.1", 0, "here") as there:
+            server = Server(Starlette(), Terms(1))
+            task = asyncio.create_task(server.serve(sockets=[there]))
+            while not server.started:
+                await asyncio.sleep(0.01)
+            signal.raise_signal(signal.SIGINT)
+            await task
+
+    with quiet_signals() as came:
+        asyncio.run(serving())
+    assert came == []
 
 
 def test_a_listener_that_breaks_ends_the_server_with_an_error() -> None:
