@@ -19,7 +19,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -50,7 +50,9 @@ BODY_BYTES = 1 << 20
 CALLERS = 256
 """Callers whose servers are kept ready; the one that was silent longest makes room."""
 AT_ONCE = 6
-"""Requests of one caller that one of its servers works on at once: tools run on threads that all callers share."""
+"""Requests of one caller that are worked on at once, whichever servers it asks and with however many tokens of its own name."""
+THREADS = 32 * AT_ONCE
+"""Threads on which tools run, which all callers share: so many callers may be busy before another one waits."""
 PATH = "/mcp"
 SERVER_ERROR = -32_010
 """One of the codes that JSON-RPC leaves to servers, and that the SDKs give no meaning of their own."""
@@ -63,7 +65,7 @@ WAITING, WAITING_STRANGERS = 8, 32
 strangers wait for that. A token that was accepted before waits for no stranger's.
 """
 OPEN = 64
-"""Requests of one caller that wait for one of its servers; a further one is refused."""
+"""Requests of one caller that wait; a further one is refused."""
 LOG = logging.getLogger(__name__)
 
 
@@ -178,6 +180,7 @@ class Web:
     _strangers: Bucket = field(default_factory=lambda: Bucket(float(STRANGERS), 0.0), init=False)
     _flooded: float = field(default=-1.0, init=False)
     _ready: OrderedDict[tuple[Caller, str], Attached] = field(default_factory=OrderedDict, init=False)
+    _places: dict[str, anyio.Semaphore] = field(default_factory=dict, init=False)
     _turn: anyio.Lock = field(default_factory=anyio.Lock, init=False)
     _asking: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] = field(
         default_factory=lambda: (anyio.CapacityLimiter(WAITING), anyio.CapacityLimiter(WAITING)), init=False
@@ -198,6 +201,7 @@ class Web:
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         """Keep callers' servers while the application runs."""
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             yield
@@ -216,7 +220,7 @@ class Web:
             await found(scope, receive, send)
             return
         held, body = Held(scope, receive, send, lambda code: self._kept(visit, code)), Body(receive)
-        async with found.places:
+        async with self._places[visit.who]:
             if await body.parts(self.limits.body_bytes) > MOST_PARTS:
                 told = _said(
                     413, "too_many_parts", f"A message has at most {MOST_PARTS:,} parts.", "Send less at once."
@@ -261,8 +265,8 @@ class Web:
     async def _opened(self, visit: Visit, caller: Caller) -> Response | Attached:
         """Return a caller's server; why it has none, in words that tell no more than its own servers would."""
         try:
-            found = await self._attached(caller, visit.server)
-            if found.places.statistics().tasks_waiting < OPEN:
+            found = await self._attached(replace(caller, expires=None), visit.server)
+            if self._places.setdefault(caller.id, anyio.Semaphore(AT_ONCE)).statistics().tasks_waiting < OPEN:
                 return found
             said = f"{OPEN} of your requests wait already."
             return self._refused(
@@ -351,11 +355,10 @@ class Web:
 
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """One caller's server as an application, what ends it, and how many of its requests are worked on at once."""
+    """One caller's server as an application, and what ends it."""
 
     app: ASGIApp
     end: anyio.Event = field(default_factory=anyio.Event)
-    places: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(AT_ONCE))
 
 
 def _metadata(protected: Protected) -> dict[str, Any]:

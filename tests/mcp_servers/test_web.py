@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -393,12 +393,23 @@ def test_a_caller_that_was_let_in_before_waits_for_no_strangers_token(tmp_path: 
         assert Counter(each.result().status_code for each in strangers) == {401: many, 503: 1}
 
 
+class Renewed(Known):
+    """Knows each caller by a newer token at every request."""
+
+    ends = clock()
+
+    def verify(self, bearer: str) -> Caller:
+        self.ends += timedelta(minutes=1)
+        return replace(super().verify(bearer), expires=self.ends)
+
+
 def test_requests_of_one_caller_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_module, "AT_ONCE", 0)
     monkeypatch.setattr(web_module, "OPEN", 3)
-    with running(tmp_path) as served, ThreadPoolExecutor(4) as pool:
+    with running(tmp_path, verifier=Renewed()) as served, ThreadPoolExecutor(4) as pool:
         waits = [
-            pool.submit(httpx2.post, f"{served.url}/market/mcp", json=ASKED, headers=EARLY, timeout=5) for _ in range(4)
+            pool.submit(httpx2.post, f"{served.url}/{server}/mcp", json=ASKED, headers=EARLY, timeout=5)
+            for server in ("market", "market", "evaluation", "all")
         ]
         refused = next(as_completed(waits)).result()
         assert (refused.status_code, reason(refused)["code"]) == (429, "too_many")
