@@ -38,7 +38,7 @@ SEED_STEP = 1_000_003
 
 @dataclass
 class _Taken:
-    """The calls of one task so far, and how many of them were sent now."""
+    """The calls of one task so far, the one that holds the reply last, and how many of them were sent now."""
 
     calls: list[ModelCall] = field(default_factory=list)
     sent: int = 0
@@ -47,6 +47,11 @@ class _Taken:
         """Note a call."""
         self.calls.append(call)
         self.sent += not cached
+
+    def go_back_to(self, call: ModelCall) -> None:
+        """Take an earlier call for the one that holds the reply."""
+        self.calls.remove(call)
+        self.calls.append(call)
 
     @property
     def models(self) -> list[str]:
@@ -143,10 +148,19 @@ class Router:
     async def _tries(self, task: Task, decided: Decided, goes_up: bool, taken: _Taken) -> BaseModel | Misfit:
         """Ask the first model of a route, or the next where it does not answer, and let it repair its reply."""
         messages = task.messages
-        misfit = Misfit("")
+        misfit, below, doubted = Misfit(""), None, None  # the tier that was left, and its reply that fits but is doubted
         for tries in range(1 + REPAIRS):
             turn = self._calls.turn(task, decided, messages)
-            call, answer, cached = await self._calls.make(turn)
+            try:
+                call, answer, cached = await self._calls.make(turn)
+            except (ModelFailed, BudgetEnded):
+                if doubted is not None:
+                    break
+                if below is None:
+                    raise
+                decided, below = below, None
+                turn = self._calls.turn(task, decided, messages)
+                call, answer, cached = await self._calls.make(turn)
             taken.add(call, cached=cached)
             try:
                 value = read_reply(answer, task.schema)
@@ -158,15 +172,20 @@ class Router:
                 self._ways.note(task, turn.decision, call, valid=raised is None)
                 if raised is None:
                     return value
-                decided, goes_up, misfit = raised, False, Misfit(why)
+                decided, goes_up, misfit, doubted = raised, False, Misfit(why), (value, call)
                 continue
             self._ways.note(task, turn.decision, call, valid=False)
             if goes_up and tries + 1 == self._config.routing.local_tries:
                 why = f"{tries + 1} replies of the local tier did not fit; the last: {misfit}"
-                decided = self._decider.above(*decided, why) or decided
+                if (raised := self._decider.above(*decided, why)) is not None:
+                    decided, below = raised, decided
             said = Message("assistant", quoted(answer.text, task.max_tokens) or "(nothing)")
             messages = (*messages, said, Message("user", complaint(misfit)))
-        return misfit
+        if doubted is None:
+            return misfit
+        value, call = doubted  # the tier above is away, too dear, or says nothing that fits
+        taken.go_back_to(call)
+        return value
 
     def spend(self, run: str) -> Spend:
         """Return what a run's recorded calls took."""
@@ -202,10 +221,12 @@ class Router:
             again = self._calls.turn(other, (turn.decision, turn.route), turn.messages)
             try:
                 call, answer, _ = await self._calls.make(again)
-                taken.calls.append(call)
+                taken.calls.insert(-1, call)
                 found.append(_compared(read_reply(answer, task.schema), task.compared))
             except (Misfit, ModelFailed):
                 found.append(object())
+            except BudgetEnded:  # a reply that fits is kept: there is no money to doubt it
+                return ""
         agree = max(found.count(each) for each in found) / len(found)
         if agree >= routing.least_agreement:
             return ""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Ledger
-from alphaloom.router import ReplyRefused, Router, Task
+from alphaloom.router import ReplyRefused, Router, Task, load_litellm
 from alphaloom.router.calls import ROUTED
 from alphaloom.router.double import Double, Line
 
@@ -20,9 +20,10 @@ MODELS = {
     "large": {"model": "double/large", "tier": "frontier", "input_cost_per_mtok": 100, "output_cost_per_mtok": 100},
 }
 GOOD, BAD = Line('{"text": "calm names", "direction": 1}'), Line("not JSON")
+DOWN = load_litellm().BadRequestError("no such model", llm_provider="double", model="large")
 
 
-def routed(build: Build, double: Double, *script: Line, **routing: Any) -> Router:
+def routed(build: Build, double: Double, *script: Line | Exception, **routing: Any) -> Router:
     double.script = list(script)
     return build(models=MODELS, routing=routing, roles={"factor": "local"})
 
@@ -103,6 +104,30 @@ def test_a_reply_that_fits_is_never_given_up_for_want_of_a_further_try(
     router = routed(build, double, BAD, BAD, GOOD, other, other, local_tries=3)
     reply = asyncio.run(router.ask(task(compared=("direction",))))
     assert (reply.tier, reply.value.direction) == ("local", 1)
+
+
+@pytest.mark.parametrize("above", [[DOWN], [BAD]], ids=["away", "says nothing that fits"])
+def test_a_reply_that_fits_stands_where_the_tier_above_gives_none(
+    build: Build, double: Double, task: Make, above: list[Line | Exception]
+) -> None:
+    disputed = [GOOD, Line('{"text": "other words", "direction": -1}'), BAD]
+    reply = asyncio.run(routed(build, double, *disputed, *above).ask(task(compared=("direction",))))
+    assert (reply.tier, reply.value.direction, asked_of(double)[3]) == ("local", 1, "large")
+
+
+def test_where_the_tier_above_is_away_the_own_one_repairs_its_reply(build: Build, double: Double, task: Make) -> None:
+    reply = asyncio.run(routed(build, double, BAD, BAD, DOWN, GOOD).ask(task()))
+    assert (reply.tier, asked_of(double)) == ("local", ["small", "small", "large", "small"])
+
+
+def test_where_money_ends_among_replies_that_are_compared_the_one_that_fits_stands(
+    build: Build, double: Double, ledger: Ledger, task: Make
+) -> None:
+    double.script = [GOOD]
+    router = build(models=MODELS, roles={"factor": "local"}, budget={"calls": 2})
+    reply = asyncio.run(router.ask(task(compared=("direction",))))
+    assert (reply.tier, reply.key) == ("local", ledger.calls("one")[0].key)
+    assert len(double.seen) == 2
 
 
 def test_where_only_a_large_model_is_set_up_its_price_stays_told_when_a_reply_goes_up(
