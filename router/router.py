@@ -148,7 +148,11 @@ class Router:
     async def _tries(self, task: Task, decided: Decided, goes_up: bool, taken: _Taken) -> BaseModel | Misfit:
         """Ask the first model of a route, or the next where it does not answer, and let it repair its reply."""
         messages = task.messages
-        misfit, below, doubted = Misfit(""), None, None  # the tier that was left, and its reply that fits but is doubted
+        misfit, below, doubted = (
+            Misfit(""),
+            None,
+            None,
+        )  # the tier that was left, and its reply that fits but is doubted
         for tries in range(1 + REPAIRS):
             turn = self._calls.turn(task, decided, messages)
             try:
