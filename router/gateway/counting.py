@@ -21,7 +21,7 @@ MOST_OF_A_LINK = 1 << 16
 """Tokens that a picture or a film has which a call only names."""
 LONGEST_TOKEN = 16
 """Bytes of a token of a reply, on average at most."""
-BLANK = re.compile(rb"\r?\n\r?\n")
+BLANK, LONGEST_BLANK = re.compile(rb"\r?\n\r?\n"), 4
 
 
 @dataclass
@@ -64,8 +64,9 @@ class Reply:
             self.lost = True
         if self.lost and not self.streams:
             return
+        seen = max(len(self._held) - LONGEST_BLANK + 1, 0)
         self._held += piece
-        if self.streams:
+        if self.streams and BLANK.search(self._held, seen):  # each byte is looked at once, however small the pieces
             *events, rest = BLANK.split(bytes(self._held))
             self._held = bytearray(rest)
             for event in events:

@@ -14,6 +14,7 @@ from alphaloom.router.gateway.calls import CHAT, COMPLETIONS, PICTURE_LETTERS, A
 from alphaloom.router.gateway.counting import MOST_KEPT, Reply, Yardstick, letters
 from alphaloom.router.quota import MOST_TOKENS
 
+from ...growth import linear
 from .modelled import events
 
 TOLD = {"max_tokens": 6, "stream_options": {"include_usage": True}, "really": 9}
@@ -28,6 +29,15 @@ def test_it_does_not_matter_where_a_stream_is_cut(cuts: list[int], carriage: boo
         reply.feed(whole[begin:end])
     reply.end()
     assert (reply.parts, reply.tokens_in, reply.tokens_out) == (6, 9, 12)
+
+
+def test_an_event_that_comes_in_many_pieces_is_read_once() -> None:
+    def fed(text: str) -> None:
+        reply, event = Reply(streams=True), text.encode()
+        for at in range(0, len(event), 8):
+            reply.feed(event[at : at + 8])
+
+    assert linear(fed, "data: {", 1 << 14)
 
 
 @pytest.mark.parametrize(
