@@ -6,6 +6,7 @@ import builtins
 import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -448,7 +449,8 @@ def test_control_c_says_nothing_of_python(files: Files, tmp_path: Path, monkeypa
 
 
 def test_a_reader_that_has_gone(files: Files, tmp_path: Path) -> None:
-    line = f"{sys.executable} -m alphaloom factor score 'rank(mood)' --panel {files.panel} --workspace {tmp_path}"
+    command = [sys.executable, "-m", "alphaloom", "factor", "score", "rank(mood)"]
+    line = shlex.join([*command, "--panel", str(files.panel), "--workspace", str(tmp_path)])
     environment = {**os.environ, "PYTHONPATH": str(ROOT / ".root")}
     script = f"set -o pipefail; {line} | true"
     done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -135,7 +136,7 @@ def test_a_server_runs_until_it_is_asked_to_end(capsys: Capture, elsewhere: Path
         port = str(probe.getsockname()[1])
     command = [sys.executable, "-m", "alphaloom", "models", "serve", "plan.yaml", "--port", port, "--log", "log.txt"]
     with subprocess.Popen(
-        [*command, "--vllm", f"{sys.executable} {STAND_IN}"], stderr=subprocess.PIPE, text=True, cwd=elsewhere
+        [*command, "--vllm", shlex.join([sys.executable, str(STAND_IN)])], stderr=subprocess.PIPE, text=True, cwd=elsewhere
     ) as served:
         assert served.stderr is not None
         first, second = served.stderr.readline(), served.stderr.readline()

@@ -1,6 +1,7 @@
 """A folder that cannot be used is refused in words, and what was there stays whole."""
 
 import os
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -128,15 +129,16 @@ print("whole:", not list(workspace.rglob(".draft-*")))
 
 
 def test_a_disk_that_fills_up_loses_nothing_that_was_kept(tmp_path: Path) -> None:
-    mount = f'mount -t tmpfs -o size=1m none {tmp_path} && exec {sys.executable} -c "$0" {ROOT} {tmp_path}'
+    command = shlex.join([sys.executable, "-c", FILL, str(ROOT), str(tmp_path)])
+    mount = f"mount -t tmpfs -o size=1m none {shlex.quote(str(tmp_path))}"
     inside = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
     try:
-        probe = subprocess.run([*inside, f"mount -t tmpfs none {tmp_path}"], capture_output=True, check=False)
+        probe = subprocess.run([*inside, mount], capture_output=True, check=False)
     except FileNotFoundError:
         pytest.skip("no unshare here to make a small disk with")
     if probe.returncode:
         pytest.skip("this system lets no one make a small disk")
-    done = subprocess.run([*inside, mount, FILL], capture_output=True, text=True, check=False)
+    done = subprocess.run([*inside, f"{mount} && exec {command}"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     assert len(lines) == 4, done.stderr
     assert "no space is left" in lines[0]
