@@ -4,7 +4,6 @@ import asyncio
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -145,17 +144,16 @@ def test_a_lonely_server_that_is_restarted_is_waited_for(build: Build, task: Mak
     router = build(**settings(at(one)))
     texts = [str(i) for i in range(10)]
 
-    def restart() -> None:
+    async def restart() -> None:
+        await asyncio.sleep(0.1)
         one.kill()
-        time.sleep(0.5)
+        for _ in range(10):  # on the loop of the calls, which have then seen that it is gone, however slow the machine
+            await asyncio.sleep(0.05)
         one.start()
 
     async def course() -> None:
         await router.ask(task("warm"))
-        again = threading.Timer(0.1, restart)
-        again.start()
-        await asked(router, [task(text) for text in texts])
-        again.join()
+        await asyncio.gather(restart(), asked(router, [task(text) for text in texts]))
 
     asyncio.run(course())
     assert {text: one.served[text] for text in texts} == dict.fromkeys(texts, 1)
