@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
 
-__all__ = ["CODE_BYTES", "TEXT_BYTES", "clean"]
+__all__ = ["CODE_BYTES", "TEXT_BYTES", "clean", "paths"]
 
 CODE_BYTES, TEXT_BYTES = 256 * 1024, 2048
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters without ink; words can be hidden in them, as in marks (variation selectors)."""
-_PATH = re.compile(r"(?<![\w)\]])(?:/[\w.+@~-]+){2,}/?|[A-Za-z]:\\[\w.\\ -]+")
+_NAMES = r"(?:/[\w.+@~-]+)"
+_OWN = (sys.prefix, sys.base_prefix, str(Path(__file__).absolute().parents[1]), *sys.path)
+
+
+def paths(own: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds a path in a line: below one of our own folders, whose names may be unusual, or any other."""
+    unusual = {" ".join(each.split()) for each in own if not re.fullmatch(f"{_NAMES}*/?", each)}
+    ours = "".join(f"{re.escape(each)}{_NAMES}*/?|" for each in sorted(unusual, key=len, reverse=True))
+    return re.compile(rf"{ours}(?<![\w)\]]){_NAMES}{{2,}}/?|[A-Za-z]:\\[\w.\\ -]+")
+
+
+_PATH = paths(_OWN)
 
 
 def clean(raw: bytes) -> str:
