@@ -199,6 +199,9 @@ def print_watch(told: Facts) -> None:
             console.print(Text(line, STYLES.get(str(each["status"]), "")), soft_wrap=True)
         if row["lacking"]:
             console.print(Text(f"{ids(row['id'])}: not scored: {row['lacking']}", "yellow"), soft_wrap=True)
+        if row["left_out"] and row["new_days"]:
+            said = f"{row['left_out']}: if who is left was chosen knowing these days, a list of survivors too, they prove nothing"
+            console.print(Text(f"{ids(row['id'])}: {said}", "yellow"), soft_wrap=True)
         if row["unlike_days"]:
             said = f"the panel tells other values of {plural(row['unlike_days'], 'day')} that were seen; what was seen stays"
             console.print(Text(f"{ids(row['id'])}: {said}", "yellow"), soft_wrap=True)

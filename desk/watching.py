@@ -45,4 +45,5 @@ def _of_look(look: Sight) -> dict[str, Any]:
         for each in look.changes
         if each.key != "watched"
     ]
-    return {"new_days": len(look.new), "unlike_days": len(look.unlike), "changes": changes}
+    days = {"new_days": len(look.new), "unlike_days": len(look.unlike)}
+    return {**days, "changes": changes, "left_out": None if look.lacking else look.left_out or None}

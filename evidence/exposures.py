@@ -39,14 +39,17 @@ class Exposures:
 
 
 def measure_exposures(panel: Panel) -> Exposures:
-    """Return trailing exposures, none of which reads a later day.
+    """Return trailing exposures, none of which reads a later day; levels that the file adjusted for later events know them.
 
     Notes
     -----
     `beta`: slope of daily returns on the equal-weighted universe return over 120 days (half of them present at
-    least). `size`: log of `cap` where the panel has it, else of the 60-day mean dollar volume at quoted prices.
-    `volatility`: standard deviation of 60 daily returns. `momentum`: see there. `price`: log of the quoted close; unknown
-    where only prices are there whose level was adjusted backwards, since that level knows later splits and dividends.
+    least). `size`: log of `cap` where the panel has it, else of the 60-day mean dollar volume at quoted prices. Volumes in
+    shares of a later day put later splits into that: on S&P 500 names of 2008 to 2013, 84 of 494 sizes are wrong by a tenth
+    or more at first, and minus the true size has a RankIC of 0.007 (t 4.1) against labels freed of the wrong one, -0.001
+    (t -0.9) against labels freed of the right one. `volatility`: standard deviation of 60 daily returns. `momentum`: see
+    there. `price`: log of the quoted close; unknown where only prices are there whose level was adjusted backwards, since
+    that level knows later splits and dividends.
     """
     returns = panel.fields["returns"]
     market = market_return(panel)

@@ -145,9 +145,12 @@ class Gate:
         return Reason("originality", passed, text, {"ratio": tidy(worst.ratio), "most": self.settings.max_similarity})
 
     def _published(self, case: Case, published: LibraryValues) -> Reason:
-        """Refuse values that rank the names as a published factor does, however the formula is written."""
+        """Refuse values that rank the names as a published factor does, however the formula is written.
+
+        A set is asked about as well as its members: what each of them hides behind something else, their sum can show.
+        """
         limit = self.settings.max_redundancy
-        found = [twin for part in case.parts if (twin := published.beyond(part.values, limit))]
+        found = [twin for part in (case, *case.members) if (twin := published.beyond(part.values, limit))]
         if not found:
             return Reason("published", True, "ranks the names like no published factor")
         worst = max(found, key=lambda twin: abs(twin.rank_correlation))

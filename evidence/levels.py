@@ -32,8 +32,8 @@ READS = (
     "or a ratio of prices (close / delay(close, 5))"
 )
 READS_VOLUMES = (
-    "reads the level of volumes in shares of the panel's last day (market.volumes: adjusted), which know later splits: "
-    "compare a volume with its own past (volume / ts_mean(volume, 20))"
+    "reads the level of volumes in shares of a later day (said by market.volumes, or seen at the splits of search days), which "
+    "know later splits: compare a volume with its own past (volume / ts_mean(volume, 20))"
 )
 UNSHOWN = (
     "orders no names on the last {days} days of search, so that it cannot be shown not to read the level of "

@@ -39,7 +39,8 @@ class Seen:
 class Sight:
     """What a panel tells of one factor.
 
-    `unlike` are days seen before of which it tells something else; `lacking` says why it tells nothing.
+    `unlike` are days seen before of which it tells something else; `lacking` says why it tells nothing; `absent` counts the
+    names on which it was judged that the panel does not have.
     """
 
     entry: Entry
@@ -48,6 +49,16 @@ class Sight:
     unlike: Sequence[Unlike] = ()
     lacking: str = ""
     changes: Sequence[Standing] = ()
+    absent: int = 0
+
+    @property
+    def left_out(self) -> str:
+        """Say that the panel lacks names on which the factor was judged; nothing where it has them all.
+
+        Whoever left them out may have known the new days: a list of those who are still there does it by itself.
+        """
+        of = len(self.terms.names)
+        return f"the panel lacks {self.absent} of the {of} names on which it was judged" if self.absent else ""
 
     @property
     def terms(self) -> Terms:

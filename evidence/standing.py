@@ -137,7 +137,7 @@ class _Bench:
             return False
         said = (
             f"proven on new days: e {event.e_value:.3g}, {need:.3g} needed at place {event.place} "
-            f"after {promoted} promoted"
+            f"after {promoted} promoted{'; ' * bool(sight.left_out)}{sight.left_out}"
         )
         self._note(Standing(name, f"{event.day} promoted", "live", "rule", said, event.day, numbers))
         self.rows[name] = _row(sight.entry)

@@ -138,7 +138,8 @@ class Watch:
         except (PythonRefused, NeedsSandbox) as error:  # of one factor; the others can be watched all the same
             return Sight(entry, before, lacking=error.message)
         new = [Sighting(entry.factor_id, day, value) for day, value in daily.items() if day > last]
-        return Sight(entry, before, new, unlike(before, daily))
+        absent = len({*entry.terms.names} - {*self.panel.symbols})
+        return Sight(entry, before, new, unlike(before, daily), absent=absent)
 
     def _obstacle(self, entry: Entry) -> str:
         """Return why this panel cannot tell of a factor, or nothing."""
@@ -203,6 +204,7 @@ class Watch:
         days = [one.day for one in look.new]
         window = self._key(days[0], days[-1])
         about: dict[str, Any] = {"panel": self.panel.digest, "days": len(days)}
+        about |= {"absent": look.absent} if look.absent else {}
         if look.unlike:
             about |= {"revised": revised, "unlike": len(look.unlike)}
         return Pass(look.entry.factor_id, window, look.new, about)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .panel import PRICE_FIELDS, Panel, simple_returns
-from .traps.levels import ERRORS, MOST, maybe_adjusted, slope_through_origin
-from .traps.moves import logarithm
+from .traps.levels import ERRORS, MOST, adjusted_volume, maybe_adjusted, slope_through_origin
+from .traps.moves import Moves, logarithm
 
 __all__ = ["TRADED", "adjusted_fields", "bears", "forwards", "hides_volumes", "rounded", "without_volume_levels"]
 
@@ -108,7 +108,8 @@ def forwards(panel: Panel, judged: int | None = None) -> Panel:
     -------
     Panel
         `returns` are those of the new closes. `back_adjusted` is False where every close is the quoted one on the rows by
-        which it is judged. Volumes of which nothing was said are `UNKNOWN`.
+        which it is judged. Volumes of which nothing was said are "adjusted" where the splits of those rows show it, else
+        `UNKNOWN`.
     """
     quoted = panel.fields.get("close_raw")
     quotes = quoted is not None and not maybe_adjusted(panel)
@@ -130,7 +131,8 @@ def forwards(panel: Panel, judged: int | None = None) -> Panel:
     moved = quoted is None or not np.allclose(
         fields["close"][:rows], quoted[:rows], rtol=SAME, atol=0.0, equal_nan=True
     )
-    return replace(panel, fields=fields, back_adjusted=panel.back_adjusted and moved, volumes=panel.volumes or UNKNOWN)
+    volumes = panel.volumes or ("adjusted" if adjusted_volume(Moves(panel.rows(0, rows))) else UNKNOWN)
+    return replace(panel, fields=fields, back_adjusted=panel.back_adjusted and moved, volumes=volumes)
 
 
 def hides_volumes(panel: Panel) -> bool:

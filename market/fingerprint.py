@@ -6,7 +6,8 @@ dividend outside the run, and a missing row outside the run change nothing. For 
 runs that end on it are kept: the same columns leave the same hashes in any order, and a panel without some of its columns
 leaves a share of them. The size is bounded by the days, whatever the number of names.
 
-Returns to which noise of a seventh of their size or more is added, under other names, are not recognised.
+Returns to which noise of a seventh of their size or more is added, that are mirrored (1 / p), or that are of another column than
+the close, under other names, are not recognised.
 """
 
 from __future__ import annotations

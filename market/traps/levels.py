@@ -125,9 +125,10 @@ def adjusted_volume(moves: Moves) -> Suspicion | None:
     )
     cases = first_few(cell_text(panel, day, name) for day, name, _ in steps)
     why = (
-        "a level of such volumes, and close_raw * volume, knows later splits: a name that will split looks much traded"
+        "a level of such volumes, and close_raw * volume, knows later splits: a name that will split looks much traded; so "
+        "does the size that labels are freed of, where there is no cap, and the capacity of a book"
     )
-    remedy = "compare volume with its own past (volume / ts_mean(volume, 20)), or take the quoted volume"
+    remedy = "take the quoted volume, which alone sets the size right; or compare volume with its own past in formulas (volume / ts_mean(volume, 20))"
     return Suspicion("adjusted volume", seen, int(known.sum()), cases, why, remedy, {"slope": slope, "error": error})
 
 

@@ -93,6 +93,22 @@ def test_a_formula_that_ranks_the_names_like_a_published_one_is_told_so_and_refu
     assert abs(float(reason.numbers["rank_correlation"])) > 0.9
 
 
+def test_a_set_that_ranks_the_names_like_a_published_factor_is_refused_though_no_member_does(lab: Make) -> None:
+    """Each member hides the total volatility behind something else; in their sum that is left over."""
+    run = lab()
+    hidden = {
+        "ts_median(high / low, 19)": "ts_corr(delta(low, 3) / low, delta(volume, 2) / volume, 17)",
+        "ts_mad(close / delay(close, 1), 23)": "ts_kurt(high / low, 25)",
+        "ts_std(close / delay(close, 1), 27)": "ts_rsquare(cap / volume, 21)",
+    }
+    answers = [run.propose(f"rank({one}) + 1.05 * rank({other})") for one, other in hidden.items()]
+    assert not any(each["code"] == "known" for answer in answers for each in answer["weaknesses"])
+    verdict = run.evaluator.submit_set([answer["id"] for answer in answers])
+    assert (verdict.word, verdict.trial, run.trials()) == ("rejected", None, [])
+    (reason,) = [each for each in verdict.reasons if not each.passed]
+    assert (reason.step, "total volatility" in reason.message) == ("published", True)
+
+
 def test_values_are_compared_with_no_published_factor_where_settings_leave_them_out(lab: Make) -> None:
     run = lab(settings=SMALL.model_copy(update={"published": False}))
     answer = run.propose("ts_corr(ts_median(volume, 2) + delta(volume, 1) * 0.4999, close, 10)")

@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from alphaloom.evidence.levels import READS, Levels, order_kept, rescaled
+from alphaloom.evidence.levels import READS, READS_VOLUMES, Levels, order_kept, rescaled
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
-from alphaloom.market.adjusted import adjusted_fields
+from alphaloom.market.adjusted import adjusted_fields, forwards
 
 from .lab import KNOWN, SMALL, Lab, market
 
@@ -122,6 +122,30 @@ def test_rescaling_keeps_returns_and_every_ratio_to_the_bit() -> None:
     constant = other.fields["close"] / panel.fields["close"]
     assert len(np.unique(constant[~np.isnan(constant)])) > 3
     assert rescaled(panel) == other
+
+
+def with_splits(*, quoted: bool) -> Panel:
+    """Return a market of which nobody says what its volumes are; forty names split on search days, two for one."""
+    panel = adjusted()
+    raw, volume = panel.fields["close_raw"].copy(), panel.fields["volume"].copy()
+    for name in range(40):
+        day = 50 + 4 * name
+        raw[:day, name] *= 2.0
+        volume[:day, name] /= 2.0 if quoted else 1.0
+    fields = {**panel.fields, "close_raw": raw, "volume": volume, "amount": raw * volume}
+    return forwards(replace(panel, fields=fields, volumes=""), 220)
+
+
+def test_volumes_that_splits_of_search_days_show_to_be_adjusted_may_not_be_read_by_their_level() -> None:
+    """Nobody has to say so: what the panel's own splits show must not be read by a formula that is said to be causal."""
+    seen, quoted = levels(with_splits(quoted=False)), levels(with_splits(quoted=True))
+    for text in ("volume", "rank(ts_mean(volume, 20))", "close_raw * volume", "amount", "abs(returns) / amount"):
+        assert seen.objection(parse(text)) == READS_VOLUMES
+        assert quoted.objection(parse(text)) == ""
+    for text in ("volume / ts_mean(volume, 20)", "ts_corr(close, volume, 20)", "ts_zscore(amount, 30)", KNOWN):
+        assert seen.objection(parse(text)) == ""
+    said = replace(with_splits(quoted=False), volumes="quoted")
+    assert Levels(said, window(said)).objection(parse("volume")) == "", "the owner's word stands"
 
 
 def test_a_day_that_only_one_side_orders_counts_against_it() -> None:

@@ -192,6 +192,31 @@ def test_a_strong_entry_of_the_watchlist_is_proven_by_new_days(ledger: Ledger) -
     assert (entry_named(ledger, name).proof, entry_named(ledger, name).trial) == ("proven on new days", 1)
 
 
+def test_a_proof_on_a_panel_without_some_of_the_names_that_were_judged_says_so(ledger: Ledger) -> None:
+    """Who is left may have been chosen by somebody who knew the new days: a list of survivors is."""
+    judged(ledger, DREAM)
+    (sight,) = watch(ledger, without_names(whole(), 40), DREAM)
+    assert sight.left_out == "the panel lacks 40 of the 120 names on which it was judged"
+    (proven,) = [each for each in sight.changes if each.status == "live"]
+    assert proven.reason.endswith(f"promoted; {sight.left_out}")
+
+
+def test_nothing_is_said_of_names_where_all_are_there(ledger: Ledger) -> None:
+    judged(ledger, DREAM)
+    (sight,) = watch(ledger, whole(), DREAM)
+    assert (sight.absent, sight.left_out) == (0, "")
+    assert next(each.reason for each in sight.changes if each.status == "live").endswith("promoted")
+
+
+def without_names(panel: Panel, count: int) -> Panel:
+    """Return a panel without its last names."""
+    kept = slice(0, panel.names - count)
+    fields = {name: np.ascontiguousarray(values[:, kept]) for name, values in panel.fields.items()}
+    groups = {name: codes[kept] for name, codes in panel.groups.items()}
+    universe = np.ascontiguousarray(panel.universe[:, kept])
+    return replace(panel, symbols=panel.symbols[kept], fields=fields, universe=universe, groups=groups)
+
+
 def test_a_worthless_entry_of_the_watchlist_stays_there(ledger: Ledger) -> None:
     lenient = SMALL.model_copy(update={"watch_p": 0.49, "level": 1e-12})
     verdicts = [Lab.open(ledger, "run", first(CUT), lenient).judged(text) for text in IDLE]
