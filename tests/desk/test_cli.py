@@ -392,6 +392,17 @@ def test_a_step_that_takes_minutes_is_told_again_and_again() -> None:
     assert len(said) == 10
 
 
+def test_a_long_step_of_the_search_says_what_agents_do_in_it() -> None:
+    output = io.StringIO()
+    now = [0.0]
+    show = PlainLines(Console(file=output, width=300), lambda: now[0])
+    show(Progress("searching", doing={"idea": "thinks of hypotheses"}))
+    now[0] = 20.0
+    show.still()
+    said = "searching: still at the same step, for 20 s; idea thinks of hypotheses"
+    assert output.getvalue().splitlines()[-1] == said
+
+
 def test_the_longer_a_run_takes_the_rarer_are_its_lines() -> None:
     output = io.StringIO()
     now = [0.0]
