@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from .agents import AgentsConfig, Desk, Models, Own, Steer, Toolset, run_graph
 from .agents.attendance import Attendance
@@ -68,7 +69,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(default="campaign", pattern=r"^[a-z0-9][a-z0-9-]{0,40}$", description="part of the run's id")
+    name: str = Field(default="campaign", description="part of the run's id")
     seed: int = Field(default=7, ge=0, description="of every draw: the agents' and the synthetic market's")
     market: MarketSettings = MarketSettings()
     steer: Steer = Steer()
@@ -80,6 +81,13 @@ class Settings(BaseModel):
     approve: bool = Field(default=False, description="what passes the gate waits for a person: alphaloom review")
     sandbox: SandboxSettings = SandboxSettings()
     risk: Policy = Policy()
+
+    @field_validator("name")
+    @classmethod
+    def _in_a_run_id(cls, name: str) -> str:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,40}", name):
+            raise ValueError("should be of small letters a to z, digits and hyphens, no hyphen first, 41 at most")
+        return name
 
     @classmethod
     def recorded(cls, kept: Mapping[str, Any]) -> Self:

@@ -68,7 +68,7 @@ def _record(error: Any) -> tuple[Record, int]:
         return dict(error.record()), int(error.exit_code)
     if hasattr(error, "format_message"):
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "alphaloom"
-        return _plain("usage", str(error.format_message()), f"{path} --help lists what can be given."), USAGE
+        return _plain("usage", _in_words(str(error.format_message())), f"{path} --help lists what can be given."), USAGE
     hint = getattr(error, "hint", "") or (isinstance(error, OSError) and SYSTEM_HINTS.get(error.errno or 0))
     if isinstance(error, OSError) and hint:
         place = f": {error.filename}" if error.filename else ""
@@ -81,6 +81,12 @@ def _record(error: Any) -> tuple[Record, int]:
 def _speaks(error: Any) -> bool:
     """Tell whether an error describes itself as ours do; the sandbox knows no other room, so its errors stand alone."""
     return callable(getattr(error, "record", None)) and hasattr(error, "exit_code")
+
+
+def _in_words(message: str) -> str:
+    """Say a refused option without the parser's own words: a class of errors, and a form of dates for programs."""
+    message = message.replace(": Value error, ", ": ")
+    return message.replace("does not match the formats '%Y-%m-%d'", "is not a day of the calendar, such as 2017-12-29")
 
 
 def _plain(code: str, message: str, hint: str, *, field: object = None) -> Record:

@@ -96,7 +96,7 @@ class PlainLines:
         self._said: tuple[object, ...] = ()
         self._message = ""
         self._at = self._heard = float("-inf")
-        self._where = ""
+        self._where = self._doing = ""
         self._lock = Lock()
 
     def __call__(self, progress: Progress, /) -> None:
@@ -111,11 +111,12 @@ class PlainLines:
             took = now - self._heard
             if self._where and now - self._at >= _quiet(took):
                 self._at = now
-                self._print(f"{self._where}: still at the same step, for {duration(took)}")
+                self._print(f"{self._where}: still at the same step, for {duration(took)}{self._doing}")
 
     def _show(self, progress: Progress) -> None:
         counts, now = progress.counts, self._seconds()
         self._where, self._heard = _where(progress, "/"), now
+        self._doing = f"; {doing}" if (doing := _doing(progress)) else ""
         alone = ""
         if progress.phase == SEARCHING and progress.message not in ("", self._message, *EVENTS_IN_LINE):
             self._message, alone = progress.message, f"{_where(progress, '/')}: {_message(progress)}"

@@ -168,7 +168,7 @@ class Dossier:
             "explained": explain(expression),
             "hypothesis": self.claims[name].record(),
             "alignment": self._alignment(name, expression),
-            "reasons": self.evaluator.reviews.reasons(row) if row else [_not_sent(evaluation.sheet)],
+            "reasons": self.evaluator.reviews.reasons(row) if row else [self._not_sent(name, evaluation.sheet)],
             "metrics": {"search": search, "selection": selection or self._selection(name, row)},
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
@@ -307,9 +307,21 @@ class Dossier:
         looked = {name: row.metrics["selection"] for name, row in self.verdicts.items() if name not in self.members}
         return sorted(name for name, sheet in looked.items() if sheet and abs(sheet["rank_ic"] or 0.0) > limit)
 
+    def _not_sent(self, name: str, sheet: Mapping[str, Any]) -> dict[str, Any]:
+        """Return why a factor never came before the gate."""
+        agents = self.evaluator.ledger.run(self.evaluator.run).config.get("settings", {}).get("agents", {})
+        bar, direction = agents.get("min_search_t", 0.0), self.claims[name].direction
+        why = _why_unsent(sheet["t"], bar, direction, bool(self.verdicts))
+        numbers = {"t": sheet["t"], "merit": sheet["merit"]}
+        return {"step": "search", "passed": False, "message": f"not tested: {why}", "numbers": numbers}
 
-def _not_sent(sheet: Mapping[str, Any]) -> dict[str, Any]:
-    t = sheet["t"]
-    why = "t is undefined in sample" if t is None else f"other candidates were preferred (in-sample t = {t:.1f})"
-    text = f"not tested: {why}"
-    return {"step": "search", "passed": False, "message": text, "numbers": {"t": t, "merit": sheet["merit"]}}
+
+def _why_unsent(t: float | None, bar: float, direction: int, others: bool) -> str:
+    """Return what kept a factor from the gate; that others were preferred is said only where others were sent."""
+    if t is None:
+        return "t is undefined in sample"
+    if abs(t) < bar:
+        return f"|t| = {abs(t):.1f} in sample, below agents.min_search_t, {bar:g}"
+    if t * direction < 0:
+        return f"it shows the opposite of its hypothesis (in-sample t = {t:.1f})"
+    return f"{'other candidates were preferred' if others else 'nothing was sent to the gate'} (in-sample t = {t:.1f})"

@@ -67,6 +67,7 @@ def untouched(folder: Path) -> bool:
         ("budgt: {trials: 2}", ["line 1", "budgt", "did you mean budget?"]),
         ("budget: {trial: 2}", ["line 1", "budget.trial", "did you mean trials?"]),
         ("seed: seven", ["seed", "valid integer", "got seven"]),
+        ("name: My run", ["line 1, name: should be of small letters", "digits and hyphens", "got My run"]),
         (
             "seed: -1\nagents: {rounds: 0}",
             ["2 mistakes", "seed", "greater than or equal to 0", "line 2, agents.rounds"],

@@ -392,6 +392,31 @@ def test_a_step_that_takes_minutes_is_told_again_and_again() -> None:
     assert len(said) == 10
 
 
+def test_a_long_step_of_the_search_says_what_agents_do_in_it() -> None:
+    output = io.StringIO()
+    now = [0.0]
+    show = PlainLines(Console(file=output, width=300), lambda: now[0])
+    show(Progress("searching", doing={"idea": "thinks of hypotheses"}))
+    now[0] = 20.0
+    show.still()
+    said = "searching: still at the same step, for 20 s; idea thinks of hypotheses"
+    assert output.getvalue().splitlines()[-1] == said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--as-of", "2017-02-30"], "'--as-of': '2017-02-30' is not a day of the calendar, such as 2017-12-29."),
+        (["serve", "mcp", "nosuch"], "'server': 'nosuch' is not one of 'market'"),
+    ],
+)
+def test_a_refused_option_is_told_without_the_parsers_words(arguments: list[str], said: str) -> None:
+    command = [sys.executable, "-m", "alphaloom", *arguments]
+    result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2
+    assert said in result.stderr
+
+
 def test_the_longer_a_run_takes_the_rarer_are_its_lines() -> None:
     output = io.StringIO()
     now = [0.0]

@@ -68,6 +68,29 @@ def test_a_window_not_reached_is_null(dossier: Dossier) -> None:
     assert (tried["trial"], tried["reasons"][-1]["step"]) == (2, "statistics")
 
 
+def test_what_was_too_weak_is_not_said_to_have_been_passed_over(lab: Make, planted: Panel) -> None:
+    weak, config = lab(panel=planted), {"settings": {"agents": {"min_search_t": 99.0}}}
+    weak.ledger.start_run(replace(weak.ledger.run(weak.evaluator.run), id="weak", config=config))
+    weak = Lab(weak.ledger, replace(weak.evaluator, run="weak"))
+    weak.propose(JUNK[0])
+    (entry,) = Dossier(weak.evaluator).entries()["rejected"]
+    t = abs(entry["metrics"]["search"]["t"])
+    said = f"not tested: |t| = {t:.1f} in sample, below agents.min_search_t, 99"
+    assert [reason["message"] for reason in entry["reasons"]] == [said]
+
+
+def test_others_are_said_to_have_been_preferred_only_where_others_were_sent(lab: Make, planted: Panel) -> None:
+    run = lab(panel=planted)
+    run.propose(JUNK[0])
+    run.propose(JUNK[1], direction=-run.direction(JUNK[1]))
+    (first, second) = (Dossier(run.evaluator).entries()["rejected"][place] for place in (0, 1))
+    said = sorted(each["reasons"][0]["message"].partition(" (")[0] for each in (first, second))
+    assert said == ["not tested: it shows the opposite of its hypothesis", "not tested: nothing was sent to the gate"]
+    run.judged(JUNK[2])
+    (entry,) = (each for each in Dossier(run.evaluator).entries()["rejected"] if each["id"] == parse(JUNK[0]).id)
+    assert entry["reasons"][0]["message"].startswith("not tested: other candidates were preferred (")
+
+
 def test_attempts_evaluations_and_trials_are_counted(dossier: Dossier) -> None:
     record = dossier.record()
     assert record["attempts"] == {"total": 7, "refused": {"alignment": 1, "duplicate": 1, "originality": 2}}
