@@ -9,6 +9,7 @@ AlphaloomError
     ├── BadPrompts         a file holds no prompts, or a line of it is none
     ├── NoFormula          a command on formulas was given none, or a file that cannot be read as text
     ├── NoName             nobody stands for a person's act
+    ├── NoDecision         a decision on a case is not said as it must be
     ├── GateRefused        a step before scoring refused a factor that was submitted by hand
     ├── OtherPanel         a panel is not the one that a run began with
     ├── UnknownVerdict     a run holds no verdict on a factor
@@ -27,6 +28,7 @@ __all__ = [
     "DeskError",
     "FileExists",
     "GateRefused",
+    "NoDecision",
     "NoFormula",
     "NoName",
     "OtherPanel",
@@ -74,6 +76,12 @@ class FileExists(DeskError):
 
     code = "file_exists"
     exit_code = 1
+
+
+class NoDecision(DeskError):
+    """A decision on a case is not said as it must be: no case is named, or several decisions."""
+
+    code = "decision"
 
 
 class NoFormula(DeskError):

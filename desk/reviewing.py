@@ -68,9 +68,9 @@ def _choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tu
 
 
 def _usage(message: str, *, field: str, allowed: object) -> Exception:
-    from ..evidence.errors import ReviewRefused
+    from .errors import NoDecision
 
-    return ReviewRefused(message, field=field, allowed=allowed)
+    return NoDecision(message, field=field, allowed=allowed)
 
 
 def _named(reviews: Reviews, factor: str) -> str:

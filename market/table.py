@@ -51,12 +51,12 @@ class Table:
 def read_table(path: Path) -> Table:
     """Read a Parquet or CSV file; what makes it unreadable as a whole is a PanelError with that one finding."""
     suffix = path.suffix.lower()
+    if path.is_dir():
+        raise unusable(path, "a panel is a Parquet or a CSV file; this is a folder")
     if suffix not in SUFFIXES:
         found = f", not {suffix!r}" if suffix else "; this name has no extension"
         raise unusable(path, f"a panel is a Parquet or a CSV file{found}")
     refuse_missing(path)
-    if path.is_dir():
-        raise unusable(path, "this is not a file")
     try:
         check_given(path)
         return _read_csv(path) if suffix == ".csv" else _read_parquet(path)

@@ -153,10 +153,15 @@ def test_no_process_of_the_sandbox_has_a_key_in_its_environment(confidential: He
 def test_a_process_with_a_key_would_be_seen(confidential: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary."""
     monkeypatch.setenv("NEAR_KEY", KEYS["NEAR_KEY"])
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()  # before it runs, the kernel tells no environment
         seen = Heard(confidential.near, confidential.cloud)
         seen.look()
-        assert child.stdin is not None
+        child.stdin.write(b"\n")
         child.stdin.close()
     assert KEYS["NEAR_KEY"] in seen.environments[child.pid]
 

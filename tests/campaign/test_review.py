@@ -111,8 +111,9 @@ def test_a_case_is_shown_and_one_decision_stands(files: Files, tmp_path: Path, c
     assert "<script" not in page
     assert reviewed(tmp_path, factor, "--ask", " ") == 1
     assert "A change needs a comment" in capsys.readouterr().err
-    assert reviewed(tmp_path, factor, "--approve", "--reject") == 1
-    assert reviewed(tmp_path, "f000", "--approve") == 1
+    assert reviewed(tmp_path, factor, "--approve", "--reject") == 2
+    assert reviewed(tmp_path, "f000", "--approve") == 2
+    assert reviewed(tmp_path, "--approve") == 2
     assert reviewed(tmp_path, factor, "--reject", "--comment", "too crowded", "--by", "ann") == 0
     capsys.readouterr()
     assert reviewed(tmp_path, factor, "--approve", "--by", "bob") == 1

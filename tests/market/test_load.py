@@ -228,7 +228,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path, name: str, content: bytes |
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "prices.csv").mkdir()
-    with pytest.raises(PanelError, match="this is not a file"):
+    with pytest.raises(PanelError, match="this is a folder"):
         load_panel(PanelSource(tmp_path / "prices.csv"))
 
 
