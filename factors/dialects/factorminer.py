@@ -11,8 +11,8 @@ The kernels in `factorminer/operators` compute some of the same names otherwise 
 - `Greater`, `Less` and their kin are 1 or 0, and 0 where a value is missing. A condition holds where it is above 0.
 - `Cov` divides by n, `Std` and `Var` by n - 1, and `Corr` is one over the other: (n - 1) / n of a correlation, and 0 where
   a side hardly moves.
-- `CsRank` is (place + 1) / n, ties by column (by whatever numpy's sort does, where names are many). `TsRank` is the share
-  of the window's days whose value is not above today's: ties count, gaps are above, and it is 0 where today's is missing.
+- `CsRank` is (place + 1) / n, ties in whatever order numpy's sort leaves them, and by column here. `TsRank` is the share of
+  the window's days whose value is not above today's: ties count, gaps are above, and it is 0 where today's is missing.
 - `CsQuantile` is that rank times the number of bins, rounded up; here without the error of a product such as 0.55 * 20.
 - `TsArgMax` and `TsArgMin` count places from 0, the oldest row of the window first.
 - `Decay` weighs by powers of (d - 1) / (d + 1), and its weights sum to less than 1. `EMA` begins with the first value,
@@ -48,7 +48,8 @@ ENDLESS = (
 ADAPTIVE = f"FactorMiner computes KAMA as its EMA; {ENDLESS}"
 NEAR = "values closer than 1e-10 are equal in FactorMiner"
 FALSE = "a comparison with a missing value is false in FactorMiner and missing here"
-TIES = "FactorMiner breaks ties by column, and here they share a rank"
+TIES = "FactorMiner gives tied values different ranks, and here they share one"
+ORDER = "FactorMiner ranks tied values in whatever order numpy's sort leaves them; here the first column has the lowest rank"
 EQUAL = "on a day when all values are equal, FactorMiner gives 0, and here they are missing"
 INDUSTRY = "FactorMiner's CsNeutralize knows no industries; group_demean(x, industry) does"
 ONE_NUMBER = "Over so few days it is the same number on every day. Give it more days."
@@ -190,14 +191,14 @@ Resi(x, d=20) >> ts_residual(x, d) # {LINE}
 Rsquare(x, d=20) -> ts_rsquare(x, d) # {FIT}
 
 # Names
-CsRank(x) -> rank(x, ties=first)
+CsRank(x) -> rank(x, ties=first) # {ORDER}
 CsRank(x) << rank(x) # {TIES}
 CsZScore(x) -> zscore(x) # {EQUAL}
 CsDemean(x) -> demean(x)
 CsNeutralize(x) >> demean(x) # {INDUSTRY}
 CsScale(x) -> scale(x) # on a day when all values are 0, FactorMiner gives 0, and here they are missing
 Scale(x) >> scale(x) # on a day when all values are 0, FactorMiner gives 0, and here they are missing
-CsQuantile(x, d=5) -> ceil(d * rank(x, ties=first, scaled=count) / count_across(x))
+CsQuantile(x, d=5) -> ceil(d * rank(x, ties=first, scaled=count) / count_across(x)) # {ORDER}
 CsQuantile(x, n) << quantile_bucket(x, n) # {TIES}
 """
 

@@ -140,6 +140,7 @@ def ratio_log(x: Values, days: int = 1) -> Values:
 
 
 def ranked(x: Values) -> Values:
+    """Rank by column where values tie: there, numpy's sort is not stable, and its order is its own."""
     places = np.argsort(np.argsort(x, axis=1, kind="stable"), axis=1, kind="stable") + 1
     return np.where(np.isnan(x), np.nan, places / (~np.isnan(x)).sum(1, keepdims=True))
 
