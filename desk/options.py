@@ -31,7 +31,7 @@ __all__ = [
     "there",
 ]
 
-DIALECTS = "alphaloom, worldquant, qlib, alphaagent or alphagen"
+DIALECTS = "alphaloom, worldquant, qlib, alphaagent, alphagen or factorminer"
 
 
 def there(file: Path | None) -> Path | None:

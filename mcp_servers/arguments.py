@@ -46,7 +46,7 @@ Text = Annotated[
     ),
 ]
 Dialect = Annotated[
-    Literal["alphaloom", "alphaagent", "alphagen", "qlib", "worldquant"],
+    Literal["alphaloom", "alphaagent", "alphagen", "factorminer", "qlib", "worldquant"],
     Field(description="the language of the formula"),
 ]
 FactorId = Annotated[

@@ -74,6 +74,7 @@ Mul(x, y) -> x * y
 Mul(-1, x) << -x
 Div(x, n) -> x / n
 Div(x, y) -> x / y # {INFINITE}
+Div(x, y) << where(holds(abs(y) > 0), x / y, 0) # a ratio that is 0 where its divisor is 0 or missing is infinite or missing in AlphaGen
 x / n >> x / n
 x / y >> x / y # {INFINITE}
 Pow(x, 2) -> x ** 2

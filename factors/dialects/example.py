@@ -26,7 +26,7 @@ def _filled(pattern: Syntax, dialect: Dialect, columns: Iterator[str], *, truths
         return Syntax("number", "20" if kind in WINDOWS else "1", 0, 0)
     if kind == "g":
         return Syntax("name", f"{dialect.group_sign}sector", 0, 0)
-    if kind == "c" or truths:
+    if (kind == "c" or truths) and "gt" in dialect.symbols:  # elsewhere numbers are conditions too
         sides = tuple(Syntax("name", dialect.field_written(name), 0, 0) for name in ("close", "open"))
         return Syntax("call", "gt", 0, 0, sides, infix=True)
     return Syntax("name", next(columns), 0, 0)

@@ -9,7 +9,7 @@ from ..errors import ParseError, nearest
 from .dialect import Dialect
 
 OWN = "alphaloom"
-NAMES: tuple[str, ...] = ("alphaagent", "alphagen", OWN, "qlib", "worldquant")
+NAMES: tuple[str, ...] = ("alphaagent", "alphagen", OWN, "factorminer", "qlib", "worldquant")
 """The languages that formulas can be read from and written to."""
 SAME = {
     "quantaalpha": "alphaagent",

@@ -34,7 +34,7 @@ def translate(text: str, source: str, target: str) -> Translation:
     text : str
         The formula.
     source, target : str
-        Names of languages: ``alphaloom``, ``worldquant``, ``qlib``, ``alphaagent`` or ``alphagen``.
+        Names of languages: ``alphaloom``, ``worldquant``, ``qlib``, ``alphaagent``, ``alphagen`` or ``factorminer``.
 
     Returns
     -------

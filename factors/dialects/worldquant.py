@@ -69,6 +69,7 @@ x / delay(x, d) - 1 << ts_returns(x, d) # ts_returns is written out
 (x - sum(x, d) / d) / stddev(x, d) << ts_zscore(x, d) # ts_zscore is written out: a constant window may give another number than a missing one
 stddev(x, d) ^ 2 << ts_var(x, d) # ts_var is written as the square of stddev
 x / ts_max(x, d) - 1 << ts_drawdown(x, d) # ts_drawdown is written out
+c << holds(c) # where a value is missing, the condition is missing there, and false in what this stands for
 sum(c ? 1 : 0, d) << ts_count(c, d) # ts_count is written as a sum of ones
 2.718281828459045 ^ x << exp(x) # exp is written as a power of e
 1 / (1 + 2.718281828459045 ^ (-x)) << sigmoid(x) # sigmoid is written out

@@ -155,7 +155,10 @@ def test_help_is_still_help(command: str, capsys: Capture) -> None:
     ("arguments", "said"),
     [
         (["check"], "no formula was given"),
-        (["check", "close", "--dialect", "qlb"], "Did you mean qlib? Dialects: alphaagent, alphagen, alphaloom, qlib"),
+        (
+            ["check", "close", "--dialect", "qlb"],
+            "Did you mean qlib? Dialects: alphaagent, alphagen, alphaloom, factorminer",
+        ),
         (["check", "close", "--dialekt", "qlib"], "No such option: --dialekt"),
         (["check", "close", "--fields", "my mood"], "'my mood' cannot be named in a formula"),
         (["check", "--file", "nowhere.txt"], "No such file or directory: nowhere.txt"),

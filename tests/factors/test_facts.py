@@ -30,7 +30,12 @@ def test_a_refused_formula_has_the_same_keys_and_all_its_mistakes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "named"), [("Mean($close, 5)", "qlib"), ("correlation(open, close, 5)", "worldquant")]
+    ("text", "named"),
+    [
+        ("Mean($close, 5)", "qlib"),
+        ("correlation(open, close, 5)", "worldquant"),
+        ("Neg(CsRank(Sub($close, $open)))", "factorminer"),
+    ],
 )
 def test_a_formula_of_another_language_is_recognised_and_not_guessed(text: str, named: str) -> None:
     facts = checked(text)

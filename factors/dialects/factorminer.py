@@ -1,0 +1,224 @@
+"""FactorMiner: ``Neg(CsRank(Div(Sub($close, $vwap), $vwap)))``.
+
+What its operators mean was read in `factorminer/core/expression_tree.py` at commit 2290d0e2 of minihellboy/factorminer,
+which computes the values that its formulas are judged by; names and defaults are those of `factorminer/core/types.py`.
+The kernels in `factorminer/operators` compute some of the same names otherwise (`TsRank`, `Skew`, `Corr`, `KAMA`).
+
+- A window needs as many rows as it has days, and leaves gaps out: one value will do. `WMA` and `Decay` are missing
+  where a value is. A `Sum` of no values is 0, a `Prod` of none 1.
+- `Div`, `Inv` and `Return` are 0 where the divisor is missing or closer to 0 than 1e-10.
+- `Log` is sign(x) * log(1 + |x|), and `Sqrt` and `Pow` keep the sign too; `Power` does not.
+- `Greater`, `Less` and their kin are 1 or 0, and 0 where a value is missing. A condition holds where it is above 0.
+- `Cov` divides by n, `Std` and `Var` by n - 1, and `Corr` is one over the other: (n - 1) / n of a correlation, and 0 where
+  a side hardly moves.
+- `CsRank` is (place + 1) / n, ties in whatever order numpy's sort leaves them, and by column here. `TsRank` is the share of
+  the window's days whose value is not above today's: ties count, gaps are above, and it is 0 where today's is missing.
+- `CsQuantile` is that rank times the number of bins, rounded up; here without the error of a product such as 0.55 * 20.
+- `TsArgMax` and `TsArgMin` count places from 0, the oldest row of the window first.
+- `Decay` weighs by powers of (d - 1) / (d + 1), and its weights sum to less than 1. `EMA` begins with the first value,
+  never ends, and stays missing after a gap; `KAMA` is the same there.
+- `CsNeutralize` knows no industries: it is `CsDemean`.
+
+Its formulas are nested calls without signs. AlphaGen's grammar reads them, and signs are refused.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from .dialect import Dialect
+
+START = "in its first rows a window is missing in FactorMiner until it is full; here it begins with the first value"
+DIVISOR = "a divisor closer to 0 than 1e-10 counts as 0 in FactorMiner; here 0 alone does"
+RETURN = (
+    "in its first rows Return is missing in FactorMiner and 0 here, and an earlier value below 1e-10 counts as 0 there"
+)
+ZERO = "where the divisor is 0 or missing, FactorMiner gives 0, and here the value is missing"
+EARLIER = "where the earlier value is 0 or missing, FactorMiner takes the logarithm of today's, and here it is missing"
+PAIRED = f"{START}; where only one side has a gap, the mean of the other counts that day there, and not here"
+FLAT = f"{PAIRED}, and a side that hardly moves (1e-10) counts as constant there"
+STILL = f"{FLAT}; where y is constant, FactorMiner gives x less its mean, and here it is missing"
+SHAPE = "where a window has a gap or equal values, FactorMiner gives a number, and here it is missing"
+LINE = "where a window has a gap, FactorMiner takes the mean for it, and here the line is missing"
+FIT = f"{LINE}; squared deviations that sum to less than 1e-10 are missing there"
+ENDLESS = (
+    "FactorMiner's EMA begins with the first value, never ends and is missing for good after a gap; "
+    "this one ends at 8 times the span and leaves gaps out"
+)
+ADAPTIVE = f"FactorMiner computes KAMA as its EMA; {ENDLESS}"
+NEAR = "values closer than 1e-10 are equal in FactorMiner"
+FALSE = "a comparison with a missing value is false in FactorMiner and missing here"
+TIES = "FactorMiner gives tied values different ranks, and here they share one"
+ORDER = "FactorMiner ranks tied values in whatever order numpy's sort leaves them; here the first column has the lowest rank"
+EQUAL = "on a day when all values are equal, FactorMiner gives 0, and here they are missing"
+INDUSTRY = "FactorMiner's CsNeutralize knows no industries; group_demean(x, industry) does"
+ONE_NUMBER = "Over so few days it is the same number on every day. Give it more days."
+UNSIGNED = "FactorMiner writes calls and no signs. Write {}."
+FROM_THE_FIRST = (
+    "It begins with the first row of the data, so its value depends on where they begin. Write a window: {}."
+)
+
+SIGNS = {"Greater": ">", "GreaterEqual": ">=", "Less": "<", "LessEqual": "<=", "Equal": "==", "Ne": "!="}
+NOTED = {name: f" # {NEAR}" if name in ("Equal", "Ne") else "" for name in SIGNS}
+COMPARED = "\n".join(
+    line
+    for name, sign in SIGNS.items()
+    for line in (
+        f"IfElse({name}(x, y), x1, y1) -> where(holds(x {sign} y), x1, y1){NOTED[name]}",
+        f"Not({name}(x, y)) -> ~holds(x {sign} y){NOTED[name]}",
+        f"{name}(x, y) -> holds(x {sign} y){NOTED[name]}",
+        f"{name}(x, y) << x {sign} y # {FALSE}",
+    )
+)
+SHORT = "\n".join(
+    f"{name}(x, {days}) !! {ONE_NUMBER}"
+    for name, most in (
+        ("Skew", 2), ("Kurt", 3), ("TsLinReg", 1), ("TsLinRegSlope", 1), ("TsLinRegIntercept", 1), ("TsLinRegResid", 1),
+        ("Slope", 1), ("Resi", 1), ("Rsquare", 2),
+    )
+    for days in range(1, most + 1)
+)  # fmt: skip
+
+RULES = f"""
+# Signs
+x + y !! {UNSIGNED.format("Add(x, y)")}
+x - y !! {UNSIGNED.format("Sub(x, y)")}
+x * y !! {UNSIGNED.format("Mul(x, y)")}
+x / y !! {UNSIGNED.format("Div(x, y)")}
+x ** y !! {UNSIGNED.format("Pow(x, y)")}
+-x !! {UNSIGNED.format("Neg(x)")}
+
+# Arithmetic
+Add(x, y) -> x + y
+Sub(x, y) -> x - y
+Mul(x, y) -> x * y
+Neg(x) -> -x
+Div(x, 0) !! It is 0 there for every x.
+Div(x, n) -> x / n
+Div(x, y) -> where(holds(abs(y) > 0), x / y, 0) # {DIVISOR}
+Inv(x) >> where(holds(abs(x) > 0), 1 / x, 0) # {DIVISOR}
+Div(x, y) << x / y # {ZERO}
+Abs(x) -> abs(x)
+Sign(x) -> sign(x)
+Log(x) -> slog1p(x)
+Sqrt(x) -> signed_power(x, 0.5)
+Square(x) >> x ** 2
+Pow(x, y) -> signed_power(x, y)
+SignedPower(x, n=2) >> signed_power(x, n)
+Power(x, 2) -> x ** 2
+Power(x) >> x ** 2
+Power(x, 3) -> x ** 3
+Power(x, 0.5) -> x ** 0.5
+Power(x, 0.5) << sqrt(x)
+Power(x, n) -> x ** n # 0 to a negative power is infinite in FactorMiner and missing here
+Exp(x) -> exp(clip(x, -50, 50))
+Exp(x) << exp(x) # FactorMiner holds the exponent between -50 and 50
+Tanh(x) -> tanh(x)
+Max(x, y) -> max(x, y)
+Min(x, y) -> min(x, y)
+Max2(x, y) >> max(x, y)
+Min2(x, y) >> min(x, y)
+Clip(x, n=-3, m=3) -> clip(x, n, m)
+
+# Conditions
+Not(GreaterEqual(x, x)) -> is_missing(x)
+GreaterEqual(x, x) -> ~is_missing(x)
+{COMPARED}
+Eq(x, y) >> holds(x == y) # {NEAR}
+And(c, c1) -> c & c1
+Or(c, c1) -> c | c1
+Not(x) -> holds(x <= 0)
+Not(c) << ~c # where the condition is missing, FactorMiner's Not is 0, and here it is missing
+IfElse(c, x, y) >> where(c, x, y)
+IfElse(c, x, y) << where(c, x, y) # where the condition is missing, FactorMiner takes the second branch, and here the choice is missing
+
+# Windows
+{SHORT}
+Mean(x, d=10) -> ts_mean(x, d, min_periods=1) # {START}
+SMA(x, d=10) >> ts_mean(x, d, min_periods=1) # {START}
+Std(x, d=10) -> ts_std(x, d, min_periods=1) # {START}
+Var(x, d=10) -> ts_var(x, d, min_periods=1) # {START}
+Skew(x, d=20) -> ts_skew(x, d) # {SHAPE}
+Kurt(x, d=20) -> ts_kurt(x, d) * ((d - 1) / (d + 1) * ((d - 2) * (d - 3)) / (d * d)) + (3 * ((d - 1) * ((d - 1) * (d - 1))) / (d * (d * (d + 1))) - 3) # {SHAPE}
+Median(x, d=10) -> ts_median(x, d, min_periods=1) # {START}
+Med(x, d=10) >> ts_median(x, d, min_periods=1) # {START}
+Sum(x, d=10) -> fill(ts_sum(x, d, min_periods=1), 0) # {START}
+Sum(x, d) << ts_sum(x, d) # a sum of no values is 0 in FactorMiner and missing here
+Sum(c, d) << ts_count(c, d, min_periods=1) # a count is written as a sum of conditions
+Prod(x, d=10) -> fill(ts_product(x, d, min_periods=1), 1) # {START}
+Product(x, d=10) >> fill(ts_product(x, d, min_periods=1), 1) # {START}
+Prod(x, d) << ts_product(x, d) # a product of no values is 1 in FactorMiner and missing here
+TsMax(x, d=10) -> ts_max(x, d, min_periods=1) # {START}
+TsMin(x, d=10) -> ts_min(x, d, min_periods=1) # {START}
+TsArgMax(x, d=10) -> ts_argmax(x, d, min_periods=1, counted=position) - 1 # {START}
+TsArgMin(x, d=10) -> ts_argmin(x, d, min_periods=1, counted=position) - 1 # {START}
+Sub(Sub(d, TsArgMax(x, d)), 1) << ts_argmax(x, d) # {START}
+Sub(Sub(d, TsArgMin(x, d)), 1) << ts_argmin(x, d) # {START}
+TsRank(x, d=10) -> fill(ts_rank(x, d, min_periods=1, ties=max, scaled=count), 0) / d # {START}
+TsRank(x, d) << ts_rank(x, d) # FactorMiner gives tied days the highest rank, and 0 where today's value is missing
+Quantile(x, d=10, q=0.5) -> ts_quantile(x, d, q, min_periods=1) # {START}
+CountNaN(x, d=10) -> ts_count(is_missing(x), d)
+CountNotNaN(x, d=10) -> ts_count(~is_missing(x), d)
+Delta(x, d=1) -> delta(x, d)
+Delay(x, d=1) -> delay(x, d)
+Return(x, d=1) -> where(holds(abs(delay(x, d)) > 0), ts_returns(x, d), 0) # {RETURN}
+Return(x, d) << ts_returns(x, d) # {ZERO}
+LogReturn(x, d=1) -> log(abs(x / delay(x, d)) + 1e-10) # {EARLIER}
+Corr(x, y, d=10) -> fill(ts_cov(x, y, d, min_periods=1, ddof=0) / (ts_std(x, d, min_periods=1) * ts_std(y, d, min_periods=1)), 0) # {FLAT}
+Div(Cov(x, y, d), Mul(Sqrt(Cov(x, x, d)), Sqrt(Cov(y, y, d)))) << ts_corr(x, y, d) # {ZERO}
+Cov(x, y, d=10) -> ts_cov(x, y, d, min_periods=1, ddof=0) # {PAIRED}
+Beta(x, y, d=10) -> fill(ts_beta(x, y, d, min_periods=1), 0) # {FLAT}
+Beta(x, y, d) << ts_beta(x, y, d) # where y is constant, FactorMiner gives 0, and here it is missing
+Resid(x, y, d=10) -> ts_resid(x, y, d, min_periods=1) # {STILL}
+Div(Sub(x, Mean(x, d)), Std(x, d)) << ts_zscore(x, d) # {ZERO}
+WMA(x, d=10) -> decay_linear(x, d)
+Decay(x, d=10) -> ema(x, d) * (1 - ((d - 1) / (d + 1)) ** d)
+TsDecay(x, d=10) >> ema(x, d) * (1 - ((d - 1) / (d + 1)) ** d)
+EMA(x, d=10) -> ema(x, 8 * d, min_periods=1, span=d) # {ENDLESS}
+KAMA(x, d=10) >> ema(x, 8 * d, min_periods=1, span=d) # {ADAPTIVE}
+DEMA(x, d=10) -> 2 * ema(x, 8 * d, min_periods=1, span=d) - ema(ema(x, 8 * d, min_periods=1, span=d), 8 * d, min_periods=1, span=d) # {ENDLESS}
+HMA(x, 10) -> decay_linear(2 * fill(decay_linear(x, 5), 0) - fill(decay_linear(x, 10), 0), 3)
+HMA(x) >> decay_linear(2 * fill(decay_linear(x, 5), 0) - fill(decay_linear(x, 10), 0), 3)
+HMA(x, d) !! Its inner windows are d / 2 and the root of d in whole days, known here for 10 alone. Write it out: HMA(x, 20) is WMA(Sub(Mul(2, WMA(x, 10)), WMA(x, 20)), 4).
+
+# Lines over the days of a window
+TsLinReg(x, d=20) -> ts_mean(x, d) + ts_slope(x, d) * ((d - 1) / 2) # {LINE}
+TsLinRegIntercept(x, d=20) -> ts_mean(x, d) - ts_slope(x, d) * ((d - 1) / 2) # {LINE}
+TsLinRegSlope(x, d=20) -> ts_slope(x, d) # {LINE}
+TsLinRegResid(x, d=20) -> ts_residual(x, d) # {LINE}
+Slope(x, d=20) >> ts_slope(x, d) # {LINE}
+Resi(x, d=20) >> ts_residual(x, d) # {LINE}
+Rsquare(x, d=20) -> ts_rsquare(x, d) # {FIT}
+
+# Names
+CsRank(x) -> rank(x, ties=first) # {ORDER}
+CsRank(x) << rank(x) # {TIES}
+CsZScore(x) -> zscore(x) # {EQUAL}
+CsDemean(x) -> demean(x)
+CsNeutralize(x) >> demean(x) # {INDUSTRY}
+CsScale(x) -> scale(x) # on a day when all values are 0, FactorMiner gives 0, and here they are missing
+Scale(x) >> scale(x) # on a day when all values are 0, FactorMiner gives 0, and here they are missing
+CsQuantile(x, d=5) -> ceil(d * rank(x, ties=first, scaled=count) / count_across(x)) # {ORDER}
+CsQuantile(x, n) << quantile_bucket(x, n) # {TIES}
+"""
+
+DIALECT = Dialect(
+    name="factorminer",
+    title="FactorMiner",
+    grammar="alphagen.lark",
+    rules=RULES,
+    symbols={},
+    sign="$",
+    fields=MappingProxyType({"amt": "amount"}),
+    truth="holds(x > 0)",
+    refused=MappingProxyType(
+        {
+            "CumSum": FROM_THE_FIRST.format("Sum(x, 60)"),
+            "CumProd": FROM_THE_FIRST.format("Prod(x, 60)"),
+            "CumMax": FROM_THE_FIRST.format("TsMax(x, 60)"),
+            "CumMin": FROM_THE_FIRST.format("TsMin(x, 60)"),
+        }
+    ),
+    example="Neg(CsRank(Div(Sub($close, $vwap), $vwap)))",
+)
+"""How FactorMiner is read and written."""
