@@ -265,7 +265,7 @@ def test_a_mistake_of_ours_is_one_line_and_a_file(
         (["rnu"], "Did you mean 'run'?"),
         (["run", "--sede", "3"], "--seed"),
         (["run", "--seed", "x"], "integer"),
-        (["run", "--as-of", "2020"], "%Y-%m-%d"),
+        (["run", "--as-of", "2020"], "such as 2017-12-29"),
         (["serve", "mcp", "markte"], "market"),
         (["resume"], "RUN"),
     ],

@@ -136,7 +136,10 @@ def test_a_server_runs_until_it_is_asked_to_end(capsys: Capture, elsewhere: Path
         port = str(probe.getsockname()[1])
     command = [sys.executable, "-m", "alphaloom", "models", "serve", "plan.yaml", "--port", port, "--log", "log.txt"]
     with subprocess.Popen(
-        [*command, "--vllm", shlex.join([sys.executable, str(STAND_IN)])], stderr=subprocess.PIPE, text=True, cwd=elsewhere
+        [*command, "--vllm", shlex.join([sys.executable, str(STAND_IN)])],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=elsewhere,
     ) as served:
         assert served.stderr is not None
         first, second = served.stderr.readline(), served.stderr.readline()
