@@ -13,6 +13,7 @@ from alphaloom.evidence import CampaignResult
 from ..golden.frozen import agrees, facts_of_results, words_of
 
 
+@pytest.mark.slow
 def test_a_small_campaign(finished: CampaignResult) -> None:
     agrees("facts", "small campaign", facts_of_results(finished.record))
     agrees("words", "small campaign", words_of(finished.record))

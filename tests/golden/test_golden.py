@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_tools(tmp_path: Path) -> None:
     with read(tmp_path / "workspace") as ledger:
         tools = asyncio.run(listed(ledger))
     agrees("facts", "tools", {name: without_words(tool["input_schema"]) for name, tool in tools.items()})
-    agrees("words", "tools", {name: {"": tool["description"], **words(tool)} for name, tool in tools.items()})
+    agrees("words", "tools", {name: {"": cleandoc(tool["description"]), **words(tool["input_schema"])} for name, tool in tools.items()})
 
 
 @pytest.mark.parametrize("form", ["ebnf", "lark"])
