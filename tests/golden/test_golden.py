@@ -41,7 +41,7 @@ def without_words(value: Any, *, named: bool = False) -> Any:
 
 def words(value: Any, at: str = "") -> dict[str, Any]:
     """Return the words of a schema by their place."""
-    found = {}
+    found: dict[str, Any] = {}
     if isinstance(value, dict):
         for key, each in value.items():
             found |= {f"{at}/{key}": each} if key in TOLD and isinstance(each, str) else words(each, f"{at}/{key}")
@@ -61,7 +61,11 @@ def test_tools(tmp_path: Path) -> None:
     with read(tmp_path / "workspace") as ledger:
         tools = asyncio.run(listed(ledger))
     agrees("facts", "tools", {name: without_words(tool["input_schema"]) for name, tool in tools.items()})
-    agrees("words", "tools", {name: {"": cleandoc(tool["description"]), **words(tool["input_schema"])} for name, tool in tools.items()})
+    agrees(
+        "words",
+        "tools",
+        {name: {"": cleandoc(tool["description"]), **words(tool["input_schema"])} for name, tool in tools.items()},
+    )
 
 
 @pytest.mark.parametrize("form", ["ebnf", "lark"])
