@@ -6,7 +6,6 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable
-from pathlib import Path
 
 __all__ = ["CODE_BYTES", "TEXT_BYTES", "clean", "paths"]
 
@@ -14,7 +13,7 @@ CODE_BYTES, TEXT_BYTES = 256 * 1024, 2048
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters without ink; words can be hidden in them, as in marks (variation selectors)."""
 _NAMES = r"(?:/[\w.+@~-]+)"
-_OWN = (sys.prefix, sys.base_prefix, str(Path(__file__).absolute().parents[1]), *sys.path)
+_OWN = (sys.prefix, sys.base_prefix, *sys.path)  # not __file__, which code has not that is handed to another interpreter
 
 
 def paths(own: Iterable[str]) -> re.Pattern[str]:
