@@ -13,7 +13,11 @@ CODE_BYTES, TEXT_BYTES = 256 * 1024, 2048
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters without ink; words can be hidden in them, as in marks (variation selectors)."""
 _NAMES = r"(?:/[\w.+@~-]+)"
-_OWN = (sys.prefix, sys.base_prefix, *sys.path)  # not __file__, which code has not that is handed to another interpreter
+_OWN = (
+    sys.prefix,
+    sys.base_prefix,
+    *sys.path,
+)  # not __file__, which code has not that is handed to another interpreter
 
 
 def paths(own: Iterable[str]) -> re.Pattern[str]:
