@@ -20,7 +20,7 @@ from .calls import Calls, Turn
 from .config import RouterConfig
 from .deciding import Decider
 from .decision import Decision
-from .errors import BudgetEnded, Confidential, ModelFailed, ReplyRefused
+from .errors import AccessRefused, BudgetEnded, Confidential, ModelFailed, ReplyRefused
 from .health import Health, probe
 from .redaction import redacted
 from .replies import Misfit, complaint, quoted, read_reply
@@ -148,16 +148,16 @@ class Router:
     async def _tries(self, task: Task, decided: Decided, goes_up: bool, taken: _Taken) -> BaseModel | Misfit:
         """Ask the first model of a route, or the next where it does not answer, and let it repair its reply."""
         messages = task.messages
-        misfit, below, doubted = (
-            Misfit(""),
-            None,
-            None,
-        )  # the tier that was left, and its reply that fits but is doubted
+        misfit = Misfit("")
+        below: Decided | None = None  # the tier that was left
+        doubted: tuple[BaseModel, ModelCall] | None = None  # its reply, which fits and is not relied on
         for tries in range(1 + REPAIRS):
             turn = self._calls.turn(task, decided, messages)
             try:
                 call, answer, cached = await self._calls.make(turn)
-            except (ModelFailed, BudgetEnded):
+            except (ModelFailed, BudgetEnded) as error:
+                if isinstance(error, AccessRefused):  # a wrong key is told at once
+                    raise
                 if doubted is not None:
                     break
                 if below is None:

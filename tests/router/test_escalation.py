@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Ledger
-from alphaloom.router import ReplyRefused, Router, Task, load_litellm
+from alphaloom.router import AccessRefused, ReplyRefused, Router, Task, load_litellm
 from alphaloom.router.calls import ROUTED
 from alphaloom.router.double import Double, Line
 
@@ -113,6 +113,13 @@ def test_a_reply_that_fits_stands_where_the_tier_above_gives_none(
     disputed = [GOOD, Line('{"text": "other words", "direction": -1}'), BAD]
     reply = asyncio.run(routed(build, double, *disputed, *above).ask(task(compared=("direction",))))
     assert (reply.tier, reply.value.direction, asked_of(double)[3]) == ("local", 1, "large")
+
+
+def test_a_wrong_key_of_the_tier_above_is_told_at_once(build: Build, double: Double, task: Make) -> None:
+    refused = load_litellm().AuthenticationError("no such key", llm_provider="double", model="large")
+    with pytest.raises(AccessRefused):
+        asyncio.run(routed(build, double, BAD, BAD, refused, GOOD).ask(task()))
+    assert asked_of(double) == ["small", "small", "large"]
 
 
 def test_where_the_tier_above_is_away_the_own_one_repairs_its_reply(build: Build, double: Double, task: Make) -> None:

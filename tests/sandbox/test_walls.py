@@ -152,8 +152,8 @@ def test_words_are_cut_and_cleaned() -> None:
     assert clean(b"in /home/someone/secret/file.py line 3") == "in <path> line 3"
     assert clean(b"close/open/high, 2024/01/05, '/etc/passwd'") == "close/open/high, 2024/01/05, '<path>'"
     assert len(clean(b"x" * 10_000)) == 2048
-    own = paths(["/root/a  folder (2)/main", "/root/a  folder (2)/main/.venv", "/usr/lib", ""])
-    assert own.sub("<path>", "'/root/a folder (2)/main/.venv/lib/x.py' in /usr/lib/y") == "'<path>' in <path>"
+    own = paths(["/srv/a  folder (2)/main", "/srv/a  folder (2)/main/.venv", "/usr/lib", ""])
+    assert own.sub("<path>", "'/srv/a folder (2)/main/.venv/lib/x.py' in /usr/lib/y") == "'<path>' in <path>"
 
 
 def test_an_interrupted_call_does_not_answer_for_the_next(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
