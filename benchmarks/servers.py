@@ -108,6 +108,13 @@ class Server:
         with self._lock:
             setattr(self, what, getattr(self, what) + 1)
 
+    def was_cut(self, times: int, seconds: float = 10.0) -> bool:
+        """Tell whether so many callers have left; one that just did is noticed a moment later."""
+        until = time.monotonic() + seconds
+        while self.cut < times and time.monotonic() < until:
+            time.sleep(0.005)
+        return self.cut == times
+
     def wait(self, seconds: float, connection: socket.socket) -> bool:
         """Wait as a model thinks; return whether there is anybody left to answer, or to do so."""
         until = time.monotonic() + seconds

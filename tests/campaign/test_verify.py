@@ -93,7 +93,7 @@ def test_a_verdict_that_is_not_there_is_refused(verify: Verify) -> None:
 def test_the_exit_code_says_what_was_found(verify: Verify, copy: Path, edit: str, code: int) -> None:
     """A number that was edited differs; a look that kept no series cannot be run again."""
     change = "json_remove(body, '$.seen', '$.discoveries')" if code == 3 else f"json_set(body, '{edit}', 1e-9)"
-    with sqlite3.connect(copy / "ledger.sqlite") as connection:
+    with closing(sqlite3.connect(copy / "ledger.sqlite")) as connection, connection:
         connection.execute("DROP TRIGGER outcomes_no_update")
         connection.execute(f"UPDATE outcomes SET body = {change} WHERE trial = 1")
     found, said = verify("--ledger-only")

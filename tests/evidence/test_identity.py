@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -194,7 +195,7 @@ def test_a_workspace_without_fingerprints_goes_by_names_and_days_until_the_panel
 
 def test_what_is_stored_is_bounded_and_grows_with_new_days_alone(tmp_path: Path) -> None:
     def size() -> int:
-        with sqlite3.connect(tmp_path / "ledger.sqlite") as seen:
+        with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as seen, seen:
             return int(seen.execute("SELECT coalesce(sum(length(body)), 0) FROM fingerprints").fetchone()[0])
 
     with Ledger.open(tmp_path, clock=clock) as ledger:

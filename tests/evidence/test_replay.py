@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def changed(workspace: Path) -> set[str]:
 
 def forge(workspace: Path, table: str, where: str, edit: Edit) -> None:
     """Change the record under one row as somebody would who owns the disk: without the triggers."""
-    with sqlite3.connect(workspace / "ledger.sqlite") as connection:
+    with closing(sqlite3.connect(workspace / "ledger.sqlite")) as connection, connection:
         connection.execute(f"DROP TRIGGER {table}_no_update")
         ((body,),) = connection.execute(f"SELECT body FROM {table} WHERE {where}").fetchall()
         record = json.loads(body)
@@ -172,14 +173,14 @@ def test_a_reason_that_was_taken_away_is_missed(workspace: Path) -> None:
     ],
 )
 def test_a_row_that_was_taken_away_is_missed(workspace: Path, table: str, where: str, found: str) -> None:
-    with sqlite3.connect(workspace / "ledger.sqlite") as connection:
+    with closing(sqlite3.connect(workspace / "ledger.sqlite")) as connection, connection:
         connection.execute(f"DROP TRIGGER {table}_no_delete")
         assert connection.execute(f"DELETE FROM {table} WHERE {where}").rowcount == 1
     assert found in changed(workspace)
 
 
 def test_a_renumbered_trial_and_a_formula_that_was_swapped_are_found(workspace: Path) -> None:
-    with sqlite3.connect(workspace / "ledger.sqlite") as connection:
+    with closing(sqlite3.connect(workspace / "ledger.sqlite")) as connection, connection:
         connection.execute("DROP TRIGGER trials_no_update")
         connection.execute("UPDATE trials SET number = 1, prior = 0 WHERE id = 2")
     forge(workspace, "verdicts", "json_extract(body, '$.metrics.trial') = 2", set_to("metrics", "trial", value=1))
