@@ -55,10 +55,19 @@ class SubtreeIndex:
             self._connection = sqlite3.connect(
                 folder / "index.sqlite", timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.executescript(TABLES)
         self._version = ""
         self._recent, self._runs = OpenShelf(), list[SortedRun]()
+        try:
+            self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        """Set what SQLite does not remember, make the tables, and read what is there."""
+        with explained(self._folder):
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.executescript(TABLES)
         with self._write():
             if self._state("form") != form():
                 self._start_again()

@@ -210,11 +210,13 @@ def measured(folder: Path, size: int, asked: Sequence[Expression], options: argp
     beside = asked_of([table], asked) if table else [float("nan")]
     bytes_each = sum(run.path.stat().st_size for run in index._runs) / size
     index.close()
+    stored = (1e6 * table.seconds / size, table.size() / size) if table else (float("nan"), float("nan"))
+    if table:
+        table.connection.close()
     return Row(
         size, nodes / size, parts / size, drawing, 1e6 * added / size, 1e6 * added / nodes, settled, 1e3 * opened,
         bytes_each, *percentiles(whole), max(whole), *percentiles(alone), *percentiles(loose), *percentiles(beside),
-        1e6 * table.seconds / size if table else float("nan"), table.size() / size if table else float("nan"),
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        *stored, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -16,9 +17,11 @@ from .texts import filing
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> tuple[ContextCache, list[Document]]:
-    cache = ContextCache(SqliteStore(tmp_path_factory.mktemp("shelf") / "context.db"))
-    return cache, [cache.add(filing(seed), sensitivity="public") for seed in range(6)]
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ContextCache, list[Document]]]:
+    store = SqliteStore(tmp_path_factory.mktemp("shelf") / "context.db")
+    cache = ContextCache(store)
+    yield cache, [cache.add(filing(seed), sensitivity="public") for seed in range(6)]
+    store.close()
 
 
 @given(seed=st.integers(0, 5), at=st.integers(0, 399))
