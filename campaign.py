@@ -47,7 +47,6 @@ from .market import Panel
 from .market.known import without
 from .market.labels import ALL, marked
 from .market.news import screened
-from .mcp_servers import own_sessions
 from .risk import Policy
 from .risk.trade import summary, trade
 from .router import Confidential, ModelSettings, Router
@@ -295,6 +294,8 @@ class Campaign:
 
     async def _research(self, evaluator: Evaluator, own: Own, router: Router, attention: Attention) -> State:
         """Run the agents' graph over sessions on our own servers; return the state in which it ended, or rests."""
+        from .mcp_servers import own_sessions  # the protocol's library is slow to start
+
         ledger, run, settings = evaluator.ledger, evaluator.run, self.settings
         seen = Attendance(lambda: attention.seen(seen.doing))
         try:

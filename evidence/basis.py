@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from ..factors import Expression
 from .pursuit import DOUBT, Dictionary, leading
@@ -119,11 +118,15 @@ class Basis:
     @cached_property
     def _factored(self) -> tuple[Frame, bool]:
         """Return the Cholesky factor of the covariance."""
+        from scipy.linalg import cho_factor
+
         return cho_factor(self.dictionary.alike + DOUBT * np.eye(len(self.ids)), lower=True)
 
     @cached_property
     def weights(self) -> Frame:
         """Return the weights of the scored RankICs in a forecast, ``[K]``."""
+        from scipy.linalg import cho_solve
+
         return np.asarray(cho_solve(self._factored, self.rank_ic), np.float64)
 
     def expected(self, across: Frame) -> Frame:
@@ -137,6 +140,8 @@ class Basis:
         """
         if not self.ids:
             return np.zeros((0, len(across)))
+        from scipy.linalg import solve_triangular
+
         return np.asarray(solve_triangular(self._factored[0], across.T, lower=True), np.float64)
 
     @cached_property

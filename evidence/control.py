@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta, binom
 
 from ..factors import parse, sample
 from .alignment import Claim
@@ -76,6 +75,8 @@ class Tally:
     @property
     def allowed(self) -> int:
         """Return the largest count that a correct gate reaches or passes with a chance of at least `RARE`."""
+        from scipy.stats import binom
+
         markets = max(len(self.runs), 1)
         return int(binom.isf(RARE, markets, min(self.expected / markets, 1.0)))
 
@@ -125,6 +126,8 @@ def share_interval(count: int, of: int, confidence: float = 0.95) -> tuple[float
     """
     if not 0 <= count <= of:
         raise ValueError(f"count must be from 0 to {of}, got {count}")
+    from scipy.stats import beta
+
     tail = (1.0 - confidence) / 2.0
     low = float(beta.ppf(tail, count, of - count + 1)) if count else 0.0
     high = float(beta.isf(tail, count + 1, of - count)) if count < of else 1.0

@@ -8,8 +8,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
 __all__ = [
     "Moments",
@@ -102,6 +100,8 @@ def probabilistic_sharpe(sample: Moments, benchmark: float = 0.0) -> float:
     ----------
     Bailey and Lopez de Prado (2012), Journal of Risk 15(2), 3-44.
     """
+    from scipy.special import ndtr
+
     sharpe = sample.sharpe
     variance = 1.0 - sample.skewness * sharpe + (sample.kurtosis - 1.0) / 4.0 * sharpe**2
     if not variance > 0 or sample.days < 2:
@@ -130,6 +130,8 @@ def expected_maximum(trials: int) -> float:
         raise ValueError(f"trials must be at least 1, got {trials}")
     if trials == 1:
         return 0.0
+    from scipy.special import ndtri
+
     first = float(ndtri(1.0 - 1.0 / trials))
     second = float(ndtri(1.0 - 1.0 / (trials * math.e)))
     return (1.0 - np.euler_gamma) * first + np.euler_gamma * second
@@ -199,7 +201,8 @@ def pbo(returns: ArrayLike, blocks: int = 10) -> Overfitting:
     half = size * blocks // 2
     winners = _sharpe(inside @ sums, inside @ squares, half).argmax(axis=1)
     out = _sharpe((1 - inside) @ sums, (1 - inside) @ squares, half)
-    ranks = rankdata(out, axis=1)[np.arange(len(out)), winners] / (out.shape[1] + 1)
+    best = out[np.arange(len(out)), winners][:, None]
+    ranks = ((out < best).sum(axis=1) + ((out == best).sum(axis=1) + 1) / 2) / (out.shape[1] + 1)  # ties share one
     logits = np.log(ranks / (1.0 - ranks))
     return Overfitting(float((logits <= 0).mean()), logits)
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from .listings import Listings
 from .noise import Noise
@@ -63,6 +62,8 @@ def make_yardstick(listings: Listings, noise: Noise) -> Yardstick:
 
 def normal_scores(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return each day's ranks as normal quantiles `[T, N]`: average ties, NaN (also for infinities) stays NaN."""
+    from scipy.special import ndtri
+
     ranks, count = row_ranks(signal)
     with np.errstate(divide="ignore", invalid="ignore"):
         scores: NDArray[np.float64] = np.asarray(ndtri((ranks - 0.5) / count), dtype=np.float64)
