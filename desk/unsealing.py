@@ -104,8 +104,9 @@ def _refuse_unfinished(row: Run) -> None:
 def _opened(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[dict[str, Any], str]:
     """Open the sealed days and write the result beside the run, whole; return it with what there is to tell."""
     from ..campaign import Settings
+    from ..evidence.closing import unseal
     from ..evidence.jail import Jail
-    from ..evidence.opening import begun, unseal
+    from ..evidence.opening import begun
     from ..ledger import write_json
 
     if not accepted:

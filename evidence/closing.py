@@ -15,7 +15,7 @@ from .combination import Part, write_combination
 from .combining import Combination, Combining
 from .errors import BookUnavailable
 from .evaluator import Evaluator
-from .opening import examine, part
+from .opening import examine
 from .sheet import Sheet, tidy
 from .stress import stress_on_search
 from .windows import Window
@@ -41,6 +41,19 @@ class Closing:
     stress: dict[str, Any] | None = None
     combination: Combination | None = None
     compared: dict[str, Any] | None = None
+
+
+def part(evaluator: Evaluator, name: str) -> Part:
+    """Return an accepted factor as a part of the combination, turned the way search has it."""
+    row = evaluator.rows[name]
+    values = evaluator.values(evaluator.read(row.text), evaluator.windows.sealed)
+    return Part(name, -1 if (row.sheet["rank_ic"] or 0.0) < 0 else 1, values)
+
+
+def unseal(evaluator: Evaluator, accepted: Sequence[str], reason: str) -> dict[str, Any]:
+    """Combine accepted factors and examine them on the sealed days."""
+    parts = [part(evaluator, name) for name in sorted(accepted)]
+    return examine(evaluator, parts, Combining(evaluator, parts).chosen().score, reason)
 
 
 def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,16 @@ from .blend import Blend, blend, slowed
 from .combination import Part, combine
 from .combiners import KINDS, Kind, combiner
 from .comparison import Entrant, table
-from .evaluator import Evaluator
 from .moments import Moments, measure_moments, standard_ranks
 from .profile import Profiler
+from .score import Scorer
+from .settings import EvidenceSettings
 from .sheet import tidy
 from .states import market_states
 from .trading_rate import trading_rate
+from .windows import Windows
 
-__all__ = ["Combination", "Combining", "combined"]
+__all__ = ["Combination", "Combining", "Judged"]
 
 Frame = NDArray[np.float32]
 
@@ -72,16 +74,32 @@ class Combination:
         }
 
 
+class Judged(Protocol):
+    """The run whose factors are combined: the days and the rules by which they were judged."""
+
+    @property
+    def scorer(self) -> Scorer:
+        """Return what scores on the run's panel."""
+
+    @property
+    def windows(self) -> Windows:
+        """Return the run's windows."""
+
+    @property
+    def settings(self) -> EvidenceSettings:
+        """Return the rules."""
+
+
 @dataclass(frozen=True, eq=False)
 class Combining:
     """Combines the accepted factors of one run in every way, each made once."""
 
-    evaluator: Evaluator
+    judged: Judged
     parts: Sequence[Part]
 
     def chosen(self) -> Combination:
         """Return the combination that the settings ask for."""
-        asked = self.evaluator.settings.combination
+        asked = self.judged.settings.combination
         if len(self.parts) == 1:
             return self.made("equal", "there is one factor")
         if asked == "best":
@@ -92,7 +110,7 @@ class Combining:
         """Return the combination by one combiner; each is made once."""
         if kind not in self._made:
             found = self._blend(kind)
-            rate = self.evaluator.settings.trading_rate or self._rate(found.score)
+            rate = self.judged.settings.trading_rate or self._rate(found.score)
             score = slowed(found.score, rate)
             self._made[kind] = Combination(kind, rate, "", self.parts, score, found.weights, found.score)
         return replace(self._made[kind], chosen=chosen)
@@ -101,29 +119,29 @@ class Combining:
         """Return every combiner beside the others, on search and selection; None for a single factor."""
         if len(self.parts) == 1:
             return None
-        windows = (self.evaluator.windows.search, self.evaluator.windows.selection)
-        profilers = {window.name: Profiler(self.evaluator.scorer, window) for window in windows}
+        windows = (self.judged.windows.search, self.judged.windows.selection)
+        profilers = {window.name: Profiler(self.judged.scorer, window) for window in windows}
         made = {kind: self.made(kind, "") for kind in KINDS}
         entrants: dict[str, Entrant] = {kind: Entrant(each.at_once, each.score) for kind, each in made.items()}
         rates = {kind: tidy(each.rate) for kind, each in made.items()}
         return {"note": WALKED, "trading_rate": rates, **table(entrants, profilers)}
 
     def _best(self) -> Kind:
-        scorer, search = self.evaluator.scorer, self.evaluator.windows.search
+        scorer, search = self.judged.scorer, self.judged.windows.search
         sharpes = {kind: scorer.score(self.made(kind, "").score, search, 1).net_sharpe for kind in KINDS}
         known = [kind for kind in KINDS if not np.isnan(sharpes[kind])] or [KINDS[0]]
         return max(known, key=lambda kind: sharpes[kind])
 
     def _blend(self, kind: Kind) -> Blend:
         """Return the combination by one combiner as it would be traded at once."""
-        how = combiner(kind, self.evaluator.settings.horizon_days)
+        how = combiner(kind, self.judged.settings.horizon_days)
         if kind == "equal":
-            even = np.full((self.evaluator.panel.days, len(self.parts)), 1.0 / len(self.parts))
+            even = np.full((self.judged.scorer.panel.days, len(self.parts)), 1.0 / len(self.parts))
             return Blend(combine(self.parts), even, self._signs)
         return blend(self._ranks, self._moments, self._allowed, how, states=self._states, signs=self._signs)
 
     def _rate(self, score: Frame) -> float:
-        return trading_rate(score, self.evaluator.scorer, self.evaluator.windows.search)
+        return trading_rate(score, self.judged.scorer, self.judged.windows.search)
 
     @cached_property
     def _made(self) -> dict[Kind, Combination]:
@@ -131,7 +149,7 @@ class Combining:
 
     @cached_property
     def _states(self) -> NDArray[np.float64]:
-        return market_states(self.evaluator.panel)
+        return market_states(self.judged.scorer.panel)
 
     @cached_property
     def _ranks(self) -> Sequence[Frame]:
@@ -144,15 +162,10 @@ class Combining:
     @cached_property
     def _allowed(self) -> NDArray[np.bool_]:
         """Tell which days teach: those whose labels ended before the first sealed day, `[T]`."""
-        horizon, sealed = self.evaluator.settings.horizon_days, self.evaluator.windows.sealed
-        return np.arange(self.evaluator.panel.days) + 1 + horizon < sealed.start
+        horizon, sealed = self.judged.settings.horizon_days, self.judged.windows.sealed
+        return np.arange(self.judged.scorer.panel.days) + 1 + horizon < sealed.start
 
     @cached_property
     def _moments(self) -> Moments:
-        label = np.where(self._allowed[:, None], self.evaluator.scorer.main_label, np.nan)
+        label = np.where(self._allowed[:, None], self.judged.scorer.main_label, np.nan)
         return measure_moments(self._ranks, label)
-
-
-def combined(evaluator: Evaluator, parts: Sequence[Part]) -> Combination:
-    """Return the accepted factors of a run, combined as its settings ask for."""
-    return Combining(evaluator, parts).chosen()

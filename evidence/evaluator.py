@@ -21,6 +21,7 @@ from .budget import Budget, Runs
 from .case import Case, sum_of_ranks
 from .complexity import price
 from .computing import Computing
+from .decaying import DECAYING, decaying_for
 from .entries import comparable, retired_for
 from .errors import EvidenceError, PythonRefused, UnknownFactor
 from .foresight import Foresight
@@ -43,7 +44,6 @@ from .scores import Scores, Tried
 from .screening_seed import screening_seed
 from .settings import EvidenceSettings
 from .sheet import tidy
-from .succession import DECAYING, decaying_for
 from .verdict import Verdict
 from .weaknesses import name_weaknesses
 from .windows import Window, Windows

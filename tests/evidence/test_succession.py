@@ -95,7 +95,7 @@ def test_a_flag_of_days_that_the_gate_holds_is_not_told(ledger: Ledger) -> None:
     decayed(ledger)
     evaluator = later(ledger).evaluator
     windows = evaluator.windows
-    from alphaloom.evidence.succession import decaying_for
+    from alphaloom.evidence.decaying import decaying_for
 
     assert decaying_for(ledger, windows)
     sealed = replace(windows.sealed, last_day=str(whole().dates[-1]))
