@@ -4,10 +4,10 @@ from .config import AgentsConfig
 from .errors import AgentError
 from .graph import run_graph
 from .models import Models
-from .own import Own, OwnAgent, View
+from .own.own import Own, OwnAgent, View
+from .own.steer import Steer
 from .prompt import load_prompt
 from .protocols import Asker, Desk, Journal, Progress, ToolSession, Toolset
-from .steer import Steer
 
 __all__ = [
     "AgentError",

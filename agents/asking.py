@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..router import BudgetEnded, ReplyRefused, Task
-from ..router.structure import Shape, reply_grammar
-from ..router.task import Sensitivity
-from .labels import label_of
-from .marks import told
+from ..router.calls.reply_grammar import Shape, reply_grammar
+from ..router.calls.task import Sensitivity
+from .memory.refs import told
+from .nodes.sensitivity import label_of
 from .protocols import Desk, Json
-from .tries import tried
-from .usable import asked_before
+from .retry import tried
+from .unusable_replies import asked_before
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..router.task import Sensitivity
+from ..router.calls.task import Sensitivity
 
 
 class AgentsConfig(BaseModel):

@@ -12,10 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from . import critic, factor, gate, idea, operators, review, seeding
-from .archive import Archive, placed, ranked_all
-from .marks import Mark, Work, ranked
-from .muster import Muster, Post
+from .barrier import Muster, Post
+from .memory import operators
+from .memory.archive import Archive, placed, ranked_all
+from .memory.refs import Mark, Work, ranked
+from .nodes import critic, factor, idea, review, seeding
+from .nodes import shortlist as gate
 from .protocols import Desk, Json, Place
 
 if TYPE_CHECKING:
@@ -362,7 +364,7 @@ async def run_graph(desk: Desk, checkpoints: Place, thread_id: str, resume: bool
     """
     # Set before the import: langgraph reads them once. Plain data only in a checkpoint, and no tracing service is called.
     os.environ.update(LANGGRAPH_STRICT_MSGPACK="true", LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
-    from .checkpoints import opened
+    from .checkpoints.checkpoints import opened
 
     steps = desk.config.rounds * ((desk.config.steps + 1) * (4 + 3 * desk.config.repairs) + 4) + 10
     steps += len(desk.own.seeds) // seeding.AT_ONCE + 1

@@ -7,7 +7,7 @@ from pydantic import Field
 from ..router import ModelSettings, RouterConfig
 from ..router.config import Choice
 from .offline import NAME, unheard
-from .steer import Steer
+from .own.steer import Steer
 
 OFFLINE = ModelSettings(model=NAME, tier="local", place="local")
 

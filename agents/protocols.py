@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ..router import Reply, Task
 from .config import AgentsConfig
 from .errors import ToolRefused
-from .own import Own, OwnAgent, find_agent
-from .steer import Steer
+from .own.own import Own, OwnAgent, find_agent
+from .own.steer import Steer
 
 if TYPE_CHECKING:
-    from .documents import Documents
+    from .nodes.documents import Documents
 
 T = TypeVar("T")
 

@@ -35,14 +35,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal
-from alphaloom.evidence.computing import Computing
-from alphaloom.evidence.proof import proof
-from alphaloom.evidence.score import Scorer
+from alphaloom.evaluation import Bench, Budget, Evaluator
+from alphaloom.evidence import Claim, EvidenceSettings, Proposal
+from alphaloom.evidence.code.computing import Computing
+from alphaloom.evidence.gate.mean_test import proof
+from alphaloom.evidence.gate.significance import lond_level
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import ComplexitySettings, WindowSettings
-from alphaloom.evidence.significance import lond_level
 from alphaloom.factors import Engine, ParseError, parse, rank_rows, sample
-from alphaloom.factors.syntax import LONGEST
+from alphaloom.factors.language.syntax import LONGEST
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, nulled, simulate
 

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.labels import inside
-from alphaloom.evidence.null import null_distribution
-from alphaloom.evidence.published import published_expressions
-from alphaloom.evidence.score import Scorer
-from alphaloom.evidence.significance import newey_west_t
+from alphaloom.evidence.gate.newey_west_null import null_distribution
+from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.originality.published import published_expressions
+from alphaloom.evidence.scoring.labels import inside
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, order_rows, row_rank_correlation
 from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, nulled, simulate

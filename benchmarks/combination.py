@@ -25,21 +25,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.evidence.blend import blend, slowed
-from alphaloom.evidence.combiners import KINDS, Ridge, combiner
-from alphaloom.evidence.comparison import difference
-from alphaloom.evidence.exposures import market_return
-from alphaloom.evidence.moments import Moments, measure_moments, standard_ranks
-from alphaloom.evidence.published import published_expressions
-from alphaloom.evidence.redundancy import rank_correlation
-from alphaloom.evidence.score import Scorer
+from alphaloom.evidence.originality.published import published_expressions
+from alphaloom.evidence.originality.redundancy import rank_correlation
+from alphaloom.evidence.scoring.exposures import market_return
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import EvidenceSettings
-from alphaloom.evidence.states import market_states
-from alphaloom.evidence.trading_rate import trading_rate
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, Expression, FactorError, PlantSettings, parse
-from alphaloom.factors.planting import Signal, draw_plants
+from alphaloom.factors.space.planted import Signal, draw_plants
 from alphaloom.market import Panel, PanelSource, Plant, SyntheticConfig, load_panel, simulate
+from alphaloom.portfolio.blend import blend, slowed
+from alphaloom.portfolio.combiners import KINDS, Ridge, combiner
+from alphaloom.portfolio.comparison import difference
+from alphaloom.portfolio.market_state import market_states
+from alphaloom.portfolio.moments import Moments, measure_moments, standard_ranks
+from alphaloom.portfolio.trading_rate import trading_rate
 
 Frame = NDArray[np.float32]
 Flags = NDArray[np.bool_]

@@ -15,8 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from alphaloom.campaign import Campaign, Settings
-from alphaloom.evidence import Progress
+from alphaloom.campaign import Campaign, Progress, Settings
 from alphaloom.ledger import read_settings
 
 MOST_CHECKPOINT_MB = 50.0

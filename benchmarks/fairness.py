@@ -24,9 +24,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from alphaloom.router.fairness import Gate, Order, fairest
-from alphaloom.router.quota import FairnessSettings
-from alphaloom.router.tenants import Tenant
+from alphaloom.serving.gateway.fair_scheduler import Gate, Order, fairest
+from alphaloom.serving.gateway.quota import FairnessSettings
+from alphaloom.serving.gateway.tenants import Tenant
 
 T = TypeVar("T")
 WAITING = 100

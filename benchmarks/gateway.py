@@ -30,9 +30,9 @@ from typing import Any
 import httpx2
 import numpy as np
 
-from alphaloom.desk.server import Terms, serve
-from alphaloom.router.fairness import Gate
-from alphaloom.router.gateway import Endpoint, Gateway, GatewaySettings, application
+from alphaloom.desk.cli.serve.server import Terms, serve
+from alphaloom.serving.gateway import Endpoint, Gateway, GatewaySettings, application
+from alphaloom.serving.gateway.fair_scheduler import Gate
 
 from .fairness import MEAN_SECONDS, ORDERS, WAITING, Size, sizes
 

@@ -29,10 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.campaign import Campaign, Settings
-from alphaloom.desk.controlling import HEAD, line, told
-from alphaloom.desk.null_runs import Kept, NullRuns, code, on_panel, on_synthetic
-from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal
-from alphaloom.evidence.control import NullRun, Tally, share_interval
+from alphaloom.desk.cli.evidence.control import HEAD, line, told
+from alphaloom.desk.cli.evidence.null_runs import Kept, NullRuns, code, on_panel, on_synthetic
+from alphaloom.evaluation import Bench, Budget, Evaluator
+from alphaloom.evaluation.checks.negative_control import NullRun, Tally, share_interval
+from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.windows import Window, fix_windows
 from alphaloom.factors import Engine, parse, planted_market, row_rank_correlation, sample
 from alphaloom.ledger import Ledger, Run, digest, read_settings

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.router.config import Tier
-from alphaloom.router.learning import TIERS, WAYS, Bounds, Learner, Outcome, Prior, Way, cost_per_valid
+from alphaloom.router.policy.learning import TIERS, WAYS, Bounds, Learner, Outcome, Prior, Way, cost_per_valid
 
 Cell: TypeAlias = tuple[str, str]
 Laws: TypeAlias = Mapping[Cell, Mapping[Tier, float]]

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.agents import Desk, Steer, Toolset
-from alphaloom.agents.idea import prompt_context
+from alphaloom.agents.nodes.idea import prompt_context
 from alphaloom.agents.offline.mechanism import mechanisms
-from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal, recall_facts
+from alphaloom.evaluation import Bench, Budget, Evaluator, recall_facts
+from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Attempt, Evaluation, Ledger, Run
 from alphaloom.market import SyntheticConfig, simulate

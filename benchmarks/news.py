@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pa_parquet
 
-from alphaloom.market.news import Verdict, examine, sanitise
-from alphaloom.market.news.crowd import VOICES, WINDOW_HOURS, Utterance, noise
-from alphaloom.market.news.sketch import bands
+from alphaloom.news import Verdict, examine, sanitise
+from alphaloom.news.screening.crowd import VOICES, WINDOW_HOURS, Utterance, noise
+from alphaloom.news.screening.sketch import bands
 
 SHOWN = 12
 Z = 1.959964

@@ -31,16 +31,16 @@ from numpy.typing import NDArray
 from scipy.stats import beta as beta_law
 from scipy.stats import norm
 
-from alphaloom.evidence.exposures import Exposures, measure_exposures
-from alphaloom.evidence.held import held_ranks
-from alphaloom.evidence.null import null_distribution
-from alphaloom.evidence.own_risk import own_risk
-from alphaloom.evidence.significance import lond_level, newey_west_t
+from alphaloom.evidence.gate.newey_west_null import null_distribution
+from alphaloom.evidence.gate.significance import lond_level, newey_west_t
+from alphaloom.evidence.scoring.exposures import Exposures, measure_exposures
+from alphaloom.evidence.scoring.holding_ic import held_ranks
+from alphaloom.evidence.scoring.idiosyncratic_vol import own_risk
 from alphaloom.factors import Engine, order_rows, rank_rows, row_rank_correlation
-from alphaloom.factors.planting import GRAMMAR
-from alphaloom.factors.sampling import sample
+from alphaloom.factors.space.planted import GRAMMAR
+from alphaloom.factors.space.sampling import sample
 from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, simulate
-from alphaloom.market.drift import normal_scores
+from alphaloom.market.synthetic.drift import normal_scores
 
 from .power_picture import draw
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from alphaloom.desk.svg import Scale, element
+from alphaloom.desk.report.svg import Scale, element
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760.0, 420.0, 56.0, 236.0, 56.0, 46.0
 INKS = ("#8c959f", "#bf8700", "#cf222e", "#8250df", "#1f883d", "#0969da", "#0a3069")

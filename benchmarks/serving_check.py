@@ -15,12 +15,12 @@ import importlib
 import sys
 from typing import Any
 
-from alphaloom.router.serving import DEVICES, Architecture, Request, found
-from alphaloom.router.serving.cache import token_bytes
-from alphaloom.router.serving.choice import choose
-from alphaloom.router.serving.devices import GIB, Device
-from alphaloom.router.serving.fit import Budget
-from alphaloom.router.serving.tensors import bytes_of, tensors
+from alphaloom.serving import DEVICES, Architecture, Request, found
+from alphaloom.serving.cache import token_bytes
+from alphaloom.serving.choice import choose
+from alphaloom.serving.devices import GIB, Device
+from alphaloom.serving.fit import Budget
+from alphaloom.serving.tensors import bytes_of, tensors
 
 USUAL = ("Llama-3.2-1B", "Llama-3.1-8B", "Qwen3-8B", "Gemma-2-9B", "Phi-4", "gpt-oss-20b", "Llama-3.1-70B")
 TOLERANCE = 0.05

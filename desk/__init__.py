@@ -1,5 +1,5 @@
 """What a person sees: the command line, its progress, and the report."""
 
-from .report import write_report
+from .report.report import write_report
 
 __all__ = ["write_report"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 
-from .errors import NoName
+from .cli.errors import NoName
 
 __all__ = ["signature"]
 

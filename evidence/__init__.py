@@ -9,71 +9,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .alignment import Claim
-    from .bench import Bench
-    from .blend import blended
-    from .budget import Budget
-    from .closing import Closing, close, write_closing
-    from .dossier import Dossier
     from .errors import EvidenceError
-    from .evaluator import Evaluator
-    from .originality import nearest
-    from .progress import Meter, Progress
+    from .gate.alignment import Claim
+    from .originality.catalogue import nearest
+    from .originality.redundancy import rank_correlation
     from .proposal import Proposal
-    from .recall import recall_facts
-    from .redundancy import rank_correlation
-    from .result import CampaignResult, named
+    from .scoring.metrics import tidy
     from .settings import EvidenceSettings
-    from .sheet import tidy
-    from .stress import stress_on_search
 
 PLACES = {
-    "Bench": "bench",
-    "Budget": "budget",
-    "CampaignResult": "result",
-    "Claim": "alignment",
-    "Closing": "closing",
-    "Dossier": "dossier",
-    "Evaluator": "evaluator",
+    "Claim": "gate.alignment",
     "EvidenceError": "errors",
     "EvidenceSettings": "settings",
-    "Meter": "progress",
-    "Progress": "progress",
     "Proposal": "proposal",
-    "blended": "blend",
-    "close": "closing",
-    "named": "result",
-    "nearest": "originality",
-    "rank_correlation": "redundancy",
-    "recall_facts": "recall",
-    "stress_on_search": "stress",
-    "tidy": "sheet",
-    "write_closing": "closing",
+    "nearest": "originality.catalogue",
+    "rank_correlation": "originality.redundancy",
+    "tidy": "scoring.metrics",
 }
 """Public names and their modules."""
 
 __all__ = [
-    "Bench",
-    "Budget",
-    "CampaignResult",
     "Claim",
-    "Closing",
-    "Dossier",
-    "Evaluator",
     "EvidenceError",
     "EvidenceSettings",
-    "Meter",
-    "Progress",
     "Proposal",
-    "blended",
-    "close",
-    "named",
     "nearest",
     "rank_correlation",
-    "recall_facts",
-    "stress_on_search",
     "tidy",
-    "write_closing",
 ]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..factors import Expression, parse
 from ..ledger import Evaluation, Ledger, Run, Trial, VerdictRow
-from .alignment import Claim
-from .case import Case
+from .gate.alignment import Claim
+from .gate.case import Case
 from .settings import RECORDED, EvidenceSettings, as_recorded
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ledger import Ledger, canonical_json
-from .alignment import Claim
 from .errors import EvidenceError
+from .gate.alignment import Claim
 
 SET = "set-"
 """Begins the id of a set's hypothesis."""

@@ -101,7 +101,7 @@ class EvidenceSettings(BaseModel):
     )
     test: Literal["labels", "held"] = Field(
         default="labels",
-        description="what a trial tests: overlapping labels, or (more power, see evidence/held.py for its risk) one-day "
+        description="what a trial tests: overlapping labels, or (more power, see evidence/scoring/holding_ic.py for its risk) one-day "
         "returns against the ranks held that day",
     )
     screen_t: float = Field(

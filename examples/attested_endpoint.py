@@ -38,10 +38,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from alphaloom.desk.listening import listening, quiet_signals
-from alphaloom.desk.server import Terms, serve
-from alphaloom.router.signed_statements import channel_of
-from alphaloom.router.statement import NO_CHANNEL, Envelope, Statement, measurement_of
+from alphaloom.desk.cli.serve.listen import listening, quiet_signals
+from alphaloom.desk.cli.serve.server import Terms, serve
+from alphaloom.router.attestation.signed_statements import channel_of
+from alphaloom.router.attestation.statement import NO_CHANNEL, Envelope, Statement, measurement_of
 
 PEM = serialization.Encoding.PEM
 PKCS8, OPEN = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

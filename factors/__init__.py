@@ -9,40 +9,40 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .bucket import bucketed
+from .canonical.bucket import bucketed
+from .describe.explain import explain
+from .describe.render import render
 from .errors import FactorError, PanelLacksField, ParseError
-from .explain import explain
-from .expression import Expression
-from .node import Node, replace, walk
+from .language.expression import Expression
+from .language.node import Node, replace, walk
+from .language.parse import express, parse
+from .language.signature import Operator
 from .operators import OPERATORS
-from .parse import express, parse
-from .render import render
-from .signature import Operator
 
 if TYPE_CHECKING:
     from .decoding import decoding_grammar
     from .dialects import translate
-    from .engine import Engine
-    from .planting import PlantSettings, draw_plants, planted_market
-    from .ranks import RowOrder, order_rows, rank_rows, row_rank_correlation
-    from .sampling import sample
-    from .source import MarketSettings
-    from .warmup import warm_up
+    from .engine.engine import Engine
+    from .engine.ranks import RowOrder, order_rows, rank_rows, row_rank_correlation
+    from .engine.warmup import warm_up
+    from .language.source import MarketSettings
+    from .space.planted import PlantSettings, draw_plants, planted_market
+    from .space.sampling import sample
 
 HEAVY = {
-    "Engine": "engine",
-    "MarketSettings": "source",
-    "PlantSettings": "planting",
-    "RowOrder": "ranks",
+    "Engine": "engine.engine",
+    "MarketSettings": "language.source",
+    "PlantSettings": "space.planted",
+    "RowOrder": "engine.ranks",
     "decoding_grammar": "decoding",
-    "draw_plants": "planting",
-    "order_rows": "ranks",
-    "planted_market": "planting",
-    "rank_rows": "ranks",
-    "row_rank_correlation": "ranks",
-    "sample": "sampling",
+    "draw_plants": "space.planted",
+    "order_rows": "engine.ranks",
+    "planted_market": "space.planted",
+    "rank_rows": "engine.ranks",
+    "row_rank_correlation": "engine.ranks",
+    "sample": "space.sampling",
     "translate": "dialects",
-    "warm_up": "warmup",
+    "warm_up": "engine.warmup",
 }
 """Names that are imported when they are first used, and their modules."""
 

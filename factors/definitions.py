@@ -9,13 +9,13 @@ from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 
-from .build import Builder
-from .fields import FIELDS
-from .node import Node, walk
+from .describe.render import render_number, render_parameter
+from .engine.build import Builder
+from .language.fields import FIELDS
+from .language.node import Node, walk
+from .language.signature import Operator
+from .language.syntax import Syntax, read
 from .operators import OPERATORS, parameters
-from .render import render_number, render_parameter
-from .signature import Operator
-from .syntax import Syntax, read
 
 
 @functools.lru_cache(maxsize=4096)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .digest import JSON, canonical_json, digest
 from .errors import AlphaloomError, LedgerConflict, LedgerError, RunLocked, SettingsError, UnknownRun, WorkspaceError
+from .files.objects import read_json, write_json
 from .journal import Journal
-from .objects import read_json, write_json
 from .records import (
     Attempt,
     Boundaries,
@@ -31,7 +31,7 @@ from .records import (
 from .store import Ledger
 
 if TYPE_CHECKING:
-    from .settings import read_settings
+    from .files.settings import read_settings
 
 __all__ = [
     "JSON",
@@ -69,7 +69,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import the reader of settings when it is first used."""
     if name == "read_settings":
-        from .settings import read_settings
+        from .files.settings import read_settings
 
         return read_settings
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from .database import Database
+from .database.protocol import Database
+from .database.schema import KEYS, REGISTERS
 from .records import Run
-from .schema import KEYS, REGISTERS
 
 SLACK = timedelta(days=1)
 """How far a clock may be set back: machines that share a database have clocks of their own."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
-from .database import Session
+from .database.protocol import Session
 from .digest import canonical_json
 from .records import Fingerprint
 

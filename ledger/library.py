@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .database import Database, Session
+from .database.protocol import Database, Session
+from .database.register import Register
 from .digest import canonical_json
 from .records import JsonObject, LibraryRow, Sighting, Standing, WindowKey
-from .register import Register
 from .windows import COLUMNS, NameLists
 
 

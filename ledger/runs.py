@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from .database import Database, Session
+from .database.protocol import Database, Session
+from .database.register import conflict
 from .digest import canonical_json
 from .errors import LedgerError, UnknownRun
 from .records import Run
-from .register import conflict
 
 LATEST = "latest"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

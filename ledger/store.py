@@ -10,14 +10,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from .continuity import Break, breaks
+from .database.home import Home, begun
+from .database.locks import held, holder
+from .database.refusals import explained
+from .database.register import Entry, Register
 from .digest import digest
 from .errors import UnknownRun, changed_file
-from .holds import Holds
-from .home import Home, begun
+from .files.private import make_folder
 from .library import Library
-from .link import Link
-from .locks import held, holder
-from .private import make_folder
+from .postgres.link import Link
 from .records import (
     Artefact,
     Attempt,
@@ -34,8 +35,7 @@ from .records import (
     VerdictRow,
     WindowKey,
 )
-from .refusal import explained
-from .register import Entry, Register
+from .reservations import Holds
 from .runs import Runs, check_name
 from .trials import Looks
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeAlias
 
-from .database import Session
+from .database.protocol import Session
 from .digest import canonical_json
 
 PICO = 10**12

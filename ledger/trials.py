@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from .database import Database, Session
+from .database.protocol import Database, Session
 from .digest import canonical_json
 from .errors import LedgerError
 from .records import Boundaries, Fingerprint, JsonObject, Look, Opening, Trial, WindowKey

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from .database import Session
+from .database.protocol import Session
 from .digest import canonical_json, digest
 from .fingerprints import Days, Fingerprints, Match
 from .records import Boundaries, WindowKey

@@ -8,28 +8,28 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .data_warning import Suspicion
 from .errors import Finding, MarketError, PanelError
 from .panel import Panel
-from .suspicion import Suspicion
 
 if TYPE_CHECKING:
     from .load import PanelSource, load_panel, read_panel
-    from .null_panel import Nulling, nulled
-    from .synthetic import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
-    from .traps import examine
+    from .quality import examine
+    from .synthetic.market import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
+    from .synthetic.null_panel import Nulling, nulled
 
 HEAVY = {
-    "Nulling": "null_panel",
-    "Plant": "synthetic",
-    "PlantedAlpha": "synthetic",
+    "Nulling": "synthetic.null_panel",
+    "Plant": "synthetic.market",
+    "PlantedAlpha": "synthetic.market",
     "PanelSource": "load",
-    "SyntheticConfig": "synthetic",
-    "SyntheticMarket": "synthetic",
-    "examine": "traps",
+    "SyntheticConfig": "synthetic.market",
+    "SyntheticMarket": "synthetic.market",
+    "examine": "quality",
     "load_panel": "load",
-    "nulled": "null_panel",
+    "nulled": "synthetic.null_panel",
     "read_panel": "load",
-    "simulate": "synthetic",
+    "simulate": "synthetic.market",
 }
 """Names that are imported when they are first used, and their modules."""
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import read_days, read_numbers, read_words
 from .errors import Finding, MarketError
-from .findings import Audit
-from .table import Table, missing_columns, read_table
+from .files.cells import read_days, read_numbers, read_words
+from .files.findings import Audit
+from .files.table import Table, missing_columns, read_table
 
 __all__ = ["Actions", "read_actions"]
 

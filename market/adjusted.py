@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .panel import PRICE_FIELDS, Panel, simple_returns
-from .traps.levels import ERRORS, MOST, adjusted_volume, maybe_adjusted, slope_through_origin
-from .traps.moves import Moves, logarithm
+from .quality.levels import ERRORS, MOST, adjusted_volume, maybe_adjusted, slope_through_origin
+from .quality.moves import Moves, logarithm
 
 __all__ = ["TRADED", "adjusted_fields", "bears", "forwards", "hides_volumes", "rounded", "without_volume_levels"]
 

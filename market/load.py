@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .audit import Prices, audit_prices
 from .derive import check_derivations, derived
-from .findings import Audit
+from .files.audit import Prices, audit_prices
+from .files.findings import Audit
+from .files.table import read_table
 from .panel import Panel
+from .quality import examine
+from .quality.levels import maybe_adjusted
 from .sectors import read_sectors
-from .table import read_table
-from .traps import examine
-from .traps.levels import maybe_adjusted
 
 
 @dataclass(frozen=True)

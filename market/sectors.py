@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .audit import Prices
-from .cells import read_words
 from .errors import Finding
-from .findings import Audit
-from .table import Table, missing_columns, read_table
+from .files.audit import Prices
+from .files.cells import read_words
+from .files.findings import Audit
+from .files.table import Table, missing_columns, read_table
 
 INDUSTRY_COLUMNS = ("industry", "sub_industry")
 NO_ROW = "unknown"

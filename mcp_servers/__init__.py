@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .session import Session, open_sessions, own_sessions
-    from .tools import SERVERS, build_server
+    from .tools.servers import SERVERS, build_server
 
 __all__ = ["SERVERS", "Session", "build_server", "open_sessions", "own_sessions"]
 
 _PLACES = {
-    "SERVERS": "tools",
+    "SERVERS": "tools.servers",
     "Session": "session",
-    "build_server": "tools",
+    "build_server": "tools.servers",
     "open_sessions": "session",
     "own_sessions": "session",
 }

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from mcp.types import ToolAnnotations
 from pydantic import AfterValidator, Field
 
+from ..factors.describe.words import visible
 from ..factors.python import LONGEST_CODE
-from ..factors.words import visible
 from .errors import BadArguments
 
 __all__ = [

@@ -14,7 +14,7 @@ from mcp.types import CallToolResult, TextContent
 from ..ledger.calls import Outcome, ToolCall, digest_of_arguments
 from .access import Caller, Scope
 from .errors import ScopeMissing
-from .under_way import UnderWay
+from .inflight import UnderWay
 
 __all__ = ["EVERYTHING", "USUAL", "Entry"]
 

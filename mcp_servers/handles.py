@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..ledger.locks import turn
+from ..ledger.database.locks import turn
 from .errors import UnknownHandle
 
 __all__ = ["Handed", "Handles"]

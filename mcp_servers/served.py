@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..evidence import Evaluator
-from ..evidence.mandate import Mandate
-from ..market.news import Shelf
+from ..evaluation import Evaluator
+from ..news import Shelf
+from ..search.constraints import Mandate
 from .access import Caller
 from .entry import EVERYTHING, Entry, Record
 from .handles import Handles

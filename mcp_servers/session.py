@@ -13,12 +13,12 @@ from mcp import Client
 from mcp.server import MCPServer
 from mcp.types import CallToolResult, TextContent
 
-from ..evidence import Evaluator
+from ..evaluation import Evaluator
 from ..ledger.calls import FOLDER, CallLog
-from ..market.news import NEWS, Shelf
+from ..news import NEWS, Shelf
 from .errors import ToolError
 from .served import Served
-from .tools import SERVERS, build_server
+from .tools.servers import SERVERS, build_server
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..ledger import AlphaloomError
-from .backend import load_litellm
+from .calls.backend import load_litellm
+from .calls.task import Message, Reply, Task
 from .config import ModelBudget, ModelSettings, RouterConfig
 from .errors import (
     AccessRefused,
@@ -18,7 +19,6 @@ from .errors import (
 )
 from .router import Router
 from .spend import Spend
-from .task import Message, Reply, Task
 
 __all__ = [
     "AccessRefused",

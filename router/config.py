@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from .own_intents import OwnIntent, examples_of
+from .policy.own_intents import OwnIntent, examples_of
 
 Tier: TypeAlias = Literal["local", "frontier"]
 Choice: TypeAlias = Literal["local", "frontier", "auto"]

@@ -1,6 +1,6 @@
 """What may not stand in a log or an error text: keys, and positions (which names, how much of them).
 
-Nothing here touches what is sent to a model: a text that a model may not see is not sent to it at all (`route.barred`), and
+Nothing here touches what is sent to a model: a text that a model may not see is not sent to it at all (`eligibility.barred`), and
 one that it may see reaches it as it is.
 """
 

@@ -13,23 +13,23 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..ledger import Ledger, ModelCall, canonical_json
-from .access import Access
-from .attesting import Attestations, Verifier
-from .backend import Providers
-from .calls import Calls, Turn
+from .attestation.attestation import Attestations, Verifier
+from .attestation.signed_statements import SignedStatements
+from .calls.backend import Providers
+from .calls.calls import Calls, Turn
+from .calls.replies import Misfit, complaint, quoted, read_reply
+from .calls.task import Message, Reply, Task
 from .config import RouterConfig
-from .deciding import Decider
-from .decision import Decision
+from .endpoints.health import Health, probe
 from .errors import AccessRefused, BudgetEnded, Confidential, ModelFailed, ReplyRefused
-from .health import Health, probe
+from .policy.access import Access
+from .policy.decision import Decision
+from .policy.decision_rule import Decider
+from .policy.eligibility import Route
+from .policy.escalation import Decided, Ways
 from .redaction import redacted
-from .replies import Misfit, complaint, quoted, read_reply
-from .route import Route
-from .signed_statements import SignedStatements
 from .spend import Spend, spend_of
-from .task import Message, Reply, Task
 from .timing import Timing
-from .ways import Decided, Ways
 
 REPAIRS = 2
 SEED_STEP = 1_000_003

@@ -4,7 +4,8 @@ The boundary is the kernel's (Landlock, seccomp, namespaces, limits); nothing in
 """
 
 from .capability import Status, status
-from .causality import prove
+from .causality.causality import prove
+from .causality.proof import Proof
 from .errors import (
     BadInput,
     BadResult,
@@ -18,11 +19,9 @@ from .errors import (
     SandboxUnavailable,
     TimedOut,
 )
-from .frames import Frames
+from .jail.frames import Frames
 from .job import Job, Outcome, Runner
 from .limits import Limits
-from .lint import Remark, lint
-from .proof import Proof
 from .sandbox import Sandbox
 
 __all__ = [
@@ -39,14 +38,12 @@ __all__ = [
     "Outcome",
     "Proof",
     "Refused",
-    "Remark",
     "Runner",
     "Sandbox",
     "SandboxError",
     "SandboxUnavailable",
     "Status",
     "TimedOut",
-    "lint",
     "prove",
     "status",
 ]

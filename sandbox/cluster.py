@@ -34,7 +34,7 @@ from . import errors
 from .backend import Broken
 from .capability import status
 from .errors import SandboxError, SandboxUnavailable
-from .frames import Frames
+from .jail.frames import Frames
 from .job import Job, Outcome
 from .limits import Limits
 from .listening import beyond_loopback, descendants

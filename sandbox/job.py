@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BadInput, SandboxError
-from .frames import Frames
+from .jail.frames import Frames
 
 __all__ = ["Job", "Outcome", "Runner"]
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .backend import Backend
-from .causality import prove
-from .frames import Frames
+from .causality.causality import prove
+from .causality.proof import Proof
+from .jail.frames import Frames
 from .job import Job, Outcome
 from .limits import Limits
 from .pool import Pool
-from .proof import Proof
 
 __all__ = ["Sandbox"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import Refused
-from .words import CODE_BYTES
+from .jail.words import CODE_BYTES
 
 __all__ = ["encoded"]
 

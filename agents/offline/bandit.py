@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import ANY, NONE
+from ..memory.operators import ANY, NONE
 
 __all__ = ["Bandit"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...factors import Node, parse, replace, walk
-from ...factors.plain import ACTIVITY, CORE, PAIRS, PRICES
-from ..operators import MUTATED
+from ...factors.space.search_space import ACTIVITY, CORE, PAIRS, PRICES
+from ..memory.operators import MUTATED
 
 LADDER = (2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
 LAGS, STRETCHES = (1, 2, 3, 5, 10, 20), (0.25, 0.5, 2.0, 4.0)

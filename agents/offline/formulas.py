@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from ...factors import Expression, FactorError, Node, express, parse
-from ...factors.plain import drawn_from, sample_plain
-from ..operators import MUTATED, NONE
+from ...factors.space.search_space import drawn_from, sample_plain
+from ..memory.operators import MUTATED, NONE
 from .bandit import Bandit
 from .breeding import CHANGES, DIRECTED, WEIGHTS, Stock, invert
 from .codes import codes_of

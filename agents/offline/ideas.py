@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import chain, islice, repeat
 from typing import Any
 
-from ...factors.plain import CORE, PAIRS, drawn_from
-from ..diversity import FACTOR
-from ..structure import overlap
+from ...factors.space.search_space import CORE, PAIRS, drawn_from
+from ..memory.diversity import FACTOR
+from ..memory.structure import overlap
 from .codes import codes_of
 from .mechanism import Mechanism, by_name, mechanisms
 from .reading import Context, Json

@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from ...factors import OPERATORS
-from ...factors.plain import ACTIVITY, PRICES
+from ...factors.space.search_space import ACTIVITY, PRICES
 
 WINDOWS = {
     "lag": (1, 2, 3, 5),

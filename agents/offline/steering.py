@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from ...factors.bm25 import relevance
-from ...factors.words import mentioned, stems
+from ...factors.describe.search import relevance
+from ...factors.describe.words import mentioned, stems
 from .mechanism import Mechanism, mechanisms
 from .reading import Context, Json
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ...factors.plain import ACTIVITY, PRICES
-from ..diversity import NEAR_HORIZON
+from ...factors.space.search_space import ACTIVITY, PRICES
+from ..memory.diversity import NEAR_HORIZON
 from .mechanism import Mechanism
 
 __all__ = ["Variant", "variant"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from alphaloom.desk.svg import Scale, element
+from alphaloom.desk.report.svg import Scale, element
 
 from .report import lead
 from .result import Result

@@ -21,18 +21,18 @@ from pathlib import Path
 
 import numpy as np
 
-from alphaloom.evidence import outline as outlines
-from alphaloom.evidence import spelling
-from alphaloom.evidence.likeness import Known, compare
-from alphaloom.evidence.nearness import Codes, near
-from alphaloom.evidence.outline import Outline, outline
-from alphaloom.evidence.published import drawn
-from alphaloom.evidence.shelf import Shelf, postings, search
-from alphaloom.evidence.subtree_index import SubtreeIndex
+from alphaloom.evidence.originality.inverted_index import Shelf, postings, search
+from alphaloom.evidence.originality.published import drawn
+from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import Expression, Node, parse, render, sample
-from alphaloom.factors.canonical import _linear
-from alphaloom.factors.parse import _parse
-from alphaloom.factors.render import _render
+from alphaloom.factors.canonical.canonical import _linear
+from alphaloom.factors.describe.render import _render
+from alphaloom.factors.language.parse import _parse
+from alphaloom.factors.similarity import rewrites as spelling
+from alphaloom.factors.similarity import signature as outlines
+from alphaloom.factors.similarity.compare import Known, compare
+from alphaloom.factors.similarity.signature import Outline, outline
+from alphaloom.factors.similarity.tolerance import Codes, near
 
 TOP, CHUNK, LARGEST = 10, 50_000, 16
 COLUMNS = (("open", "high", "low", "close", "vwap"), ("amount", "cap"))

@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from alphaloom.evidence.redundancy import FLOOR, LibraryValues, Overlap, closest
-from alphaloom.evidence.sketch import STEP, Sketch, Sketcher, Sketches, guess
-from alphaloom.evidence.sketch_store import FILES
+from alphaloom.evidence.originality.redundancy import FLOOR, LibraryValues, Overlap, closest
+from alphaloom.evidence.originality.sketch import STEP, Sketch, Sketcher, Sketches, guess
+from alphaloom.evidence.originality.sketch_store import FILES
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, Expression, order_rows, parse, row_rank_correlation, sample
 from alphaloom.ledger import LibraryRow

@@ -24,13 +24,13 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 
 from alphaloom.campaign import Settings
-from alphaloom.evidence.mandate import Mandate
 from alphaloom.ledger import Ledger, read_settings
 from alphaloom.ledger.calls import CallLog
 from alphaloom.mcp_servers import SERVERS, build_server
 from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.callers import Ground, Rooms
 from alphaloom.mcp_servers.entry import EVERYTHING
-from alphaloom.mcp_servers.rooms import Ground, Rooms
+from alphaloom.search.constraints import Mandate
 
 from ..audit_calls import now
 from .bare import PATH, bare_server

@@ -24,7 +24,7 @@ from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.model import Classifier
 from alphaloom.router.classifier.noise import NOISES, noisy
 from alphaloom.router.config import RoutingSettings
-from alphaloom.router.deciding import Asked, Decider
+from alphaloom.router.policy.decision_rule import Asked, Decider
 from benchmarks.router.prompts import MODELS, Prompt, held_out, resampled
 from benchmarks.router.report import interval
 from benchmarks.router.scorers import beside

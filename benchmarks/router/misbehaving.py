@@ -26,7 +26,7 @@ from pydantic import BaseModel
 
 from alphaloom.ledger import AlphaloomError, Ledger, ModelCall, Run
 from alphaloom.router import Message, Router, RouterConfig, Task, load_litellm
-from alphaloom.router.charges import Charges, certain_tokens, fewest_tokens
+from alphaloom.router.calls.charges import Charges, certain_tokens, fewest_tokens
 from alphaloom.router.timing import Timing
 from benchmarks.router.misbehaviours import KEY, PLAYS, WELL, served
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alphaloom.desk.svg import Scale, element
+from alphaloom.desk.report.svg import Scale, element
 from benchmarks.router.curve import Ends
 from benchmarks.router.measured import CASCADE, ORACLE, SHIPPED, THEN_CASCADE, Measured
 from benchmarks.router.scorers import ROUTER

@@ -25,8 +25,8 @@ import numpy as np
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.model import Classifier
 from alphaloom.router.classifier.noise import NOISES, noisy
-from alphaloom.router.deciding import Asked, Decider
-from alphaloom.router.decision import Decision
+from alphaloom.router.policy.decision import Decision
+from alphaloom.router.policy.decision_rule import Asked, Decider
 from benchmarks.router.curve import Curve, cascade, tier
 from benchmarks.router.law import LOCAL, Law, drawn
 from benchmarks.router.measured import CASCADE, ORACLE, PRIMARY, Measured, Replay

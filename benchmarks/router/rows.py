@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.router.config import Tier
-from alphaloom.router.decision import Decision
-from alphaloom.router.learning import Bounds, Learner, Outcome, Prior
-from alphaloom.router.learning import Way as Path
+from alphaloom.router.policy.decision import Decision
+from alphaloom.router.policy.learning import Bounds, Learner, Outcome, Prior
+from alphaloom.router.policy.learning import Way as Path
 from benchmarks.router.curve import Way, cascade, tier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, Numbers, Table
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.evidence.basis import Basis, Scored, share
-from alphaloom.evidence.population import Population
-from alphaloom.evidence.thin import Thin
 from alphaloom.factors import Expression, FactorError, express, parse
-from alphaloom.factors.plain import drawn_from, sample_plain
+from alphaloom.factors.space.search_space import drawn_from, sample_plain
+from alphaloom.search.surrogate.basis import Basis, Scored, share
+from alphaloom.search.surrogate.candidate_pool import Population
+from alphaloom.search.surrogate.subsample import Thin
 
 from .market import Size, worlds
 from .planted import FOLDER

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from alphaloom.evidence.published import formulas
+from alphaloom.evidence.originality.published import formulas
 from alphaloom.factors import Engine, Expression, parse
 
 from .choice import centred_ranks

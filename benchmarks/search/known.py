@@ -9,10 +9,10 @@ from itertools import product
 from pathlib import Path
 
 from alphaloom.agents.offline.mechanism import OPERATOR_SLOTS, SLOT, WINDOWS, choices, mechanisms
-from alphaloom.evidence.published import published_expressions
+from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.factors import Expression, FactorError, bucketed, parse, render
-from alphaloom.factors.bucket import BUCKETS
-from alphaloom.factors.planting import GRAMMAR, TEXTBOOK
+from alphaloom.factors.canonical.bucket import BUCKETS
+from alphaloom.factors.space.planted import GRAMMAR, TEXTBOOK
 from alphaloom.ledger import digest
 
 from .rooms import state_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from alphaloom.desk.svg import Scale, element
+from alphaloom.desk.report.svg import Scale, element
 
 from .table import figures, median
 

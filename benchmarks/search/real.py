@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.evidence.exposures import neutralised
-from alphaloom.evidence.significance import newey_west_t
+from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.scoring.exposures import neutralised
 from alphaloom.factors import row_rank_correlation
 from alphaloom.ledger import Ledger, Opening, Run
 from alphaloom.market import PanelSource, load_panel

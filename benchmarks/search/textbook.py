@@ -15,4 +15,4 @@ TEN = (
     "-ts_skew(returns, 60)",
 )
 """Reversal of a week and of a month, momentum, the 52-week high, volatility, lottery demand, illiquidity, abnormal volume,
-price with volume, skewness; sources stand in `evidence/published.yaml`."""
+price with volume, skewness; sources stand in `evidence/originality/published.yaml`."""

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.levels import Levels
-from alphaloom.evidence.score import Scorer
-from alphaloom.evidence.significance import NeweyWest, newey_west_t
+from alphaloom.evidence.gate.adjusted_price_leak import Levels
+from alphaloom.evidence.gate.significance import NeweyWest, newey_west_t
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window, Windows, fix_windows
 from alphaloom.factors import Engine, Expression, RowOrder, order_rows, row_rank_correlation
 from alphaloom.ledger import Ledger

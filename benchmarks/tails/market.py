@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.score import Scorer
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.factors import rank_rows
 from alphaloom.market import Panel, SyntheticConfig, simulate
 

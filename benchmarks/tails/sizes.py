@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.evidence.score import LAG_PER_HORIZON
-from alphaloom.evidence.significance import null_distribution
+from alphaloom.evidence.gate.significance import null_distribution
+from alphaloom.evidence.scoring.scorer import LAG_PER_HORIZON
 
 from .cells import HORIZONS, LEVELS, Cell
 from .laws import Law

@@ -31,7 +31,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..significance import NeweyWest, newey_west_t, null_distribution
+from ..gate.significance import NeweyWest, newey_west_t, null_distribution
 
 __all__ = ["Difference", "Reading", "Word", "apart", "judge", "paired"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...market import Panel
-from ..exposures import Exposures
+from ..scoring.exposures import Exposures
 
 __all__ = ["Moves"]
 

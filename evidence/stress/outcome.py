@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..sheet import tidy
+from ..scoring.metrics import tidy
 from .judgement import Reading, Word, judge
 from .scenario import Scenario
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from ...factors import RowOrder, order_rows, rank_rows, row_rank_correlation
 from ...market import Panel
-from ..exposures import Exposures
-from ..labels import forward_returns, next_open_returns
-from ..own_risk import measured
+from ..scoring.exposures import Exposures
+from ..scoring.idiosyncratic_vol import measured
+from ..scoring.labels import forward_returns, next_open_returns
+from ..scoring.long_short import YEAR, Costs, long_short
 from ..settings import EvidenceSettings
-from ..sleeves import YEAR, Costs, long_short
 
 __all__ = ["Book", "Ruler"]
 

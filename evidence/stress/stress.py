@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
-from ..exposures import Exposures, measure_exposures
+from ..scoring.exposures import Exposures, measure_exposures
 from ..settings import EvidenceSettings
 from .judgement import ALIVE, Clock, Difference, Reading, apart, paired
 from .moves import Moves

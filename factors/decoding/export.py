@@ -6,11 +6,11 @@ from collections.abc import Collection
 from typing import Literal
 
 from ..errors import FactorError
-from ..node import walk
+from ..language.node import walk
+from ..language.parse import parse
+from ..language.types import unit_of
 from ..operators import OPERATORS
-from ..parse import parse
-from ..sampling import WINDOWS
-from ..types import unit_of
+from ..space.sampling import WINDOWS
 from .level import Column, Levels
 from .production import Vocabulary, productions
 from .unit_class import class_of

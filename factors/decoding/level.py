@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from ..node import Node, group, number
+from ..describe.render import ATOM, BOTH, COMPARISON, EITHER, POWER, PRODUCT, SIGNED, SUM
+from ..language.node import Node, group, number
 from ..operators import OPERATORS
-from ..render import ATOM, BOTH, COMPARISON, EITHER, POWER, PRODUCT, SIGNED, SUM
 from .notation import ROOT, Alternative, Rules, terminal
 from .production import Part, Production
 from .unit_class import ANY, PANELS

@@ -7,23 +7,14 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..build import Builder
 from ..definitions import written_out
+from ..describe.render import BINDING, POWER, render_number
+from ..engine.build import Builder
 from ..errors import ParseError
-from ..node import Node, walk
-from ..render import BINDING, POWER, render_number
-from ..signature import Argument, Operator
-from ..syntax import Syntax
-from .unit_class import (
-    GROUP,
-    Params,
-    Taken,
-    fragile_places,
-    is_refused_alike,
-    is_words,
-    may_vanish,
-    takes,
-)
+from ..language.node import Node, walk
+from ..language.signature import Argument, Operator
+from ..language.syntax import Syntax
+from .unit_class import GROUP, Params, Taken, fragile_places, is_refused_alike, is_words, may_vanish, takes
 
 VALUES = (0.1, 0.2, 0.25, 0.5, 0.75, 0.8, 0.9, 1.0, 2.0, 3.0, 5.0, 10.0)
 """Numbers to choose from where a call takes one that is no window, within the bounds that it sets."""

@@ -9,14 +9,14 @@ import functools
 import itertools
 from collections.abc import Iterator
 
-from ..canonical import canonical
+from ..canonical.canonical import canonical
+from ..canonical.linear import BadConstant, undressed
 from ..definitions import expanded
-from ..linear import BadConstant, undressed
-from ..node import Node, call, field_node, group, number
+from ..describe.render import render_number
+from ..language.node import Node, call, field_node, group, number
+from ..language.signature import Operator
+from ..language.types import BOOL, FIELD_UNITS, Unit, UnitMismatch, unit_of
 from ..operators import OPERATORS
-from ..render import render_number
-from ..signature import Operator
-from ..types import BOOL, FIELD_UNITS, Unit, UnitMismatch, unit_of
 
 PURE, MIXED, CONDITION, GROUP, ANY = "pure", "mixed", "condition", "group", "any"
 """Dimensionless; of a unit that is not followed further; true or false; a grouping; of whatever unit."""

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..canonical import canonical
+from ..canonical.canonical import canonical
+from ..canonical.linear import exact, undressed
 from ..definitions import expanded
-from ..linear import exact, undressed
-from ..node import Node, field_node, group
+from ..describe.render import render_number, render_parameter
+from ..language.node import Node, field_node, group
+from ..language.parse import LARGEST_SIZE
+from ..language.signature import Operator
+from ..language.syntax import DEEPEST, LONGEST
 from ..operators import OPERATORS
-from ..parse import LARGEST_SIZE
-from ..render import render_number, render_parameter
-from ..signature import Operator
-from ..syntax import DEEPEST, LONGEST
 
 GROWTH = 3
 """The canonical form may turn each node into three: a factor and its product, or an exponent and its power."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..syntax import Syntax
+from ..language.syntax import Syntax
 from .dialect import Dialect
 from .rule import NUMBERS, WINDOWS, Rule, kind_of
 from .spelling import spelled

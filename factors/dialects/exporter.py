@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..definitions import expanded
+from ..describe.render import render, render_number
 from ..errors import ParseError
-from ..node import Node
+from ..language.node import Node
+from ..language.signature import Argument
+from ..language.syntax import Syntax
 from ..operators import OPERATORS, parameters
-from ..render import render, render_number
-from ..signature import Argument
-from ..syntax import Syntax
 from .dialect import Dialect
 from .registry import dialect_named
 from .rule import EXPRESSIONS, WINDOWS, Rule, computed, is_computed, kind_of, rounded, variables
@@ -83,7 +83,7 @@ def _pieces(piece: Syntax) -> int:
 
 def _unreadable(text: str, dialect: str, pieces: int) -> list[str]:
     """Return a note where operators that had to be written out made a formula too large to be read back here."""
-    from ..parse import parse  # which reads dialects
+    from ..language.parse import parse  # which reads dialects
 
     if pieces < MANY:
         return []

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ..describe.render import render_number
 from ..errors import ParseError, nearest
+from ..language.syntax import Syntax, read
 from ..operators import OPERATORS
-from ..render import render_number
-from ..syntax import Syntax, read
 from .dialect import Dialect
 from .example import example_of
 from .registry import dialect_named

@@ -30,7 +30,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from ..syntax import Syntax, read
+from ..language.syntax import Syntax, read
 
 ARROWS = ("->", ">>", "<<", "!!")
 VARIABLE = re.compile(r"([xyzcdbenmqkag])[0-9]?")

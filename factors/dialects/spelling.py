@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..syntax import Syntax
+from ..language.syntax import Syntax
 from .dialect import ATOM, CHOICE, COMPARISON, SIGNED, SUM, Dialect, Symbol
 
 CHAINED = ("add", "and", "or", "mul")

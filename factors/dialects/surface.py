@@ -14,13 +14,12 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 from lark.load_grammar import FromPackageLoader
 
+from .. import language
 from ..errors import ParseError
-from ..reader import Branch, TreeReader, taught
-from ..syntax import DEEPEST, LONGEST, Syntax, refuse_deep_brackets, too_deep
+from ..language.reader import Branch, TreeReader, taught
+from ..language.syntax import DEEPEST, LONGEST, Syntax, refuse_deep_brackets, too_deep
 from .dialect import Dialect
 from .rule import Rule, read_rules
-
-PARENT = __package__.rpartition(".")[0]
 
 
 def read_surface(text: str, dialect: Dialect) -> Syntax:
@@ -49,7 +48,7 @@ def _about_form(hint: str) -> str:
 @functools.cache
 def _grammar(name: str) -> Lark:
     source = files(__package__).joinpath(name).read_text(encoding="utf-8")
-    folder = FromPackageLoader(PARENT, ("",))
+    folder = FromPackageLoader(language.__name__, ("",))
     return Lark(source, parser="lalr", propagate_positions=True, maybe_placeholders=False, import_paths=[folder])
 
 

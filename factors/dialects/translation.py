@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..parse import parse
-from ..render import render
+from ..describe.render import render
+from ..language.parse import parse
 from .exporter import write_foreign
 from .registry import OWN
 

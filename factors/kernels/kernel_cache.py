@@ -41,7 +41,7 @@ def folder() -> str:
     from platformdirs import user_cache_path
 
     config: Any = numba.config  # reads NUMBA_CACHE_DIR
-    sources = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
+    sources = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
     digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:16]
     return str(Path(config.CACHE_DIR or user_cache_path("alphaloom")) / "kernels" / digest)
 

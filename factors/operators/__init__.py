@@ -1,6 +1,6 @@
-"""List the operators of the factor language: every `Operator` that a file of this folder declares.
+"""List the operators of the factor language: every `Operator` that a file below this folder declares.
 
-A new operator is a new file here: its kernel, its declaration and its reference, about 30 lines. The parser, the unit
+A new operator is a new file in one of the folders: its kernel, its declaration and its reference, about 30 lines. The parser, the unit
 rules, the day intervals, the canonical form, the plain words, the sampler, the decoding grammar, the dialects, the
 documentation and the tests read this table; nothing else has to be told.
 """
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from itertools import pairwise
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from types import MappingProxyType
 
-from ..node import Node
-from ..signature import NAN_NOTES, Argument, Operator
+from ..language.node import Node
+from ..language.signature import NAN_NOTES, Argument, Operator
 
 
 def _declared() -> Iterator[Operator]:
-    """Yield the operators of every file of the folder."""
-    for module in iter_modules(__path__):
-        yield from (value for value in vars(import_module(f".{module.name}", __name__)).values() if _is_one(value))
+    """Yield the operators of every file."""
+    for module in walk_packages(__path__, f"{__name__}."):
+        yield from (value for value in vars(import_module(module.name)).values() if _is_one(value))
 
 
 def _is_one(value: object) -> bool:

@@ -7,7 +7,15 @@ found to be the formula that it is. The tree is for comparing and for the price 
 
 from __future__ import annotations
 
+from .lint import Remark, lint
 from .read import MEMBERS, read_python
 from .source import LONGEST_CODE, is_python
 
-__all__ = ["LONGEST_CODE", "MEMBERS", "is_python", "read_python"]
+__all__ = [
+    "LONGEST_CODE",
+    "MEMBERS",
+    "Remark",
+    "is_python",
+    "lint",
+    "read_python",
+]

@@ -7,25 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from ..node import Node, field_node
+from ..language.node import Node, field_node
 from .idioms import attribute, method
 from .known import CONSTANTS, dotted, of_known, of_vector, unrolled, weighed, worked_out
 from .nodes import Nodes, hole, word
-from .values import (
-    Across,
-    Call,
-    Listed,
-    Literal,
-    Method,
-    Named,
-    Place,
-    Routine,
-    Spans,
-    Value,
-    Vector,
-    Weighted,
-    Whole,
-)
+from .values import Across, Call, Listed, Literal, Method, Named, Place, Routine, Spans, Value, Vector, Weighted, Whole
 
 __all__ = ["Expressions", "Names"]
 

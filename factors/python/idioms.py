@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from ..node import Node, number
+from ..language.node import Node, number
 from .values import Across, Call, Flipped, Literal, Spans, Value
 
 __all__ = ["Make", "attribute", "method"]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from ..node import Node
+from ..language.node import Node
 from .normal import EXACT
 from .values import Listed, Literal, Spans, Value, Vector, Weighted
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
 
-from ..node import Node, field_node, group
+from ..language.node import Node, field_node, group
 from .expressions import GIVEN, MASKS, Expressions, Names
 from .known import unrolled
 from .nodes import TooMuch, hash_of, hole, word

@@ -7,7 +7,7 @@ import hashlib
 import math
 import re
 
-from ..node import Node, call, field_node, group, number
+from ..language.node import Node, call, field_node, group, number
 from .values import Across, Flipped, Listed, Literal, Method, Named, Place, Routine, Spans, Value, Vector, Weighted
 
 __all__ = ["Nodes", "TooMuch", "hash_of", "hole", "in_one_word", "word"]

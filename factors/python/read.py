@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from ..canonical import canonical, core, unsigned
+from ..canonical.canonical import canonical, core, unsigned
+from ..canonical.linear import BadConstant
 from ..errors import ParseError, nearest
-from ..expression import Expression
-from ..interval import Interval, days_read
-from ..linear import BadConstant
-from ..node import Node
+from ..language.expression import Expression
+from ..language.interval import Interval, days_read
+from ..language.node import Node
 from .meaning import Meaning
 from .normal import fingerprint, normalised
 from .source import CONTRACT, STAGE, parsed
@@ -78,7 +78,7 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
 
 def _remarks(text: str, columns: Collection[str]) -> tuple[str, ...]:
     """Return what the lint of the sandbox says, by line; the boundary is elsewhere, so that nothing is refused for it here."""
-    from ...sandbox.lint import lint  # it brings numpy, which most who parse do not need
+    from .lint import lint  # it brings numpy, which most who parse do not need
 
     return tuple(f"line {each.line}: {each.message}. {each.hint}" for each in lint(text, columns))
 

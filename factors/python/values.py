@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..node import Node
+from ..language.node import Node
 
 __all__ = [
     "Across", "Call", "Flipped", "Listed", "Literal", "Method", "Named", "Place", "Routine", "Spans", "Value", "Vector",

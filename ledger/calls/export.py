@@ -12,10 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..database.refusals import explained
 from ..errors import CallsDamaged, LedgerError
-from ..given_file import read_given_text
-from ..objects import FOR_ALL, write_json
-from ..refusal import explained
+from ..files.given_file import read_given_text
+from ..files.objects import FOR_ALL, write_json
 from .chain import CALL, Line, read
 from .heads import FORMAT, Head, segments
 from .segment import lines_of

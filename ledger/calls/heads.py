@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..database.locks import turn
 from ..digest import digest
 from ..errors import CallsDamaged
-from ..locks import turn
-from ..objects import read_json, write_json
-from ..private import make_folder
+from ..files.objects import read_json, write_json
+from ..files.private import make_folder
 from .chain import BEGUN, Link, written
 from .segment import SUFFIX, Segment, mend
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ..database.refusals import explained, refusal
 from ..errors import CallsUnwritable, LedgerError
-from ..refusal import explained, refusal
 from .call import ToolCall
 from .chain import CALL, ENDED, Link, written
 from .heads import Head, begin, changing

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..locks import seized
-from ..objects import settle
-from ..private import file_mode
+from ..database.locks import seized
+from ..files.objects import settle
+from ..files.private import file_mode
 from .chain import Line, read
 
 SUFFIX = ".jsonl"

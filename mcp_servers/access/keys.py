@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...ledger.given_file import read_given
+from ...ledger.files.given_file import read_given
 from .fetching import LARGEST, Unanswered, checked_url, fetched
 
 if TYPE_CHECKING:

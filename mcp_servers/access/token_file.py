@@ -21,10 +21,10 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from ...ledger import SettingsError
 from ...ledger.errors import Mistake
-from ...ledger.given_file import open_given
-from ...ledger.objects import write_whole
-from ...ledger.settings import parse_settings, refused
-from ...ledger.yaml_text import QuotingDumper
+from ...ledger.files.given_file import open_given
+from ...ledger.files.objects import write_whole
+from ...ledger.files.settings import parse_settings, refused
+from ...ledger.files.yaml_text import QuotingDumper
 from .caller import checked_scope
 
 HEAD = """\

@@ -13,9 +13,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 from ...ledger import AlphaloomError, SettingsError
+from ...ledger.database.locks import turn
 from ...ledger.errors import Mistake
-from ...ledger.locks import turn
-from ...ledger.settings import refused
+from ...ledger.files.settings import refused
 from ..errors import TokenRefused, UnknownToken
 from .caller import Caller
 from .token_file import Entry, Signature, checked_entry, read_entries, write_entries

@@ -4,8 +4,8 @@ The folder holds a model as ONNX (`model.onnx`, or `onnx/model.onnx`) and its `t
 publishes them; its `1_Pooling/config.json` and `sentence_bert_config.json` are heeded. Nothing is fetched and nothing is
 sent: the model runs in this process, on one thread.
 
-A sentence's meaning alone tells less of what is wanted than the words that ask for it (ARCHITECTURE, "An embedding beside
-it", has the figures on writers left out of the training prompts), so the scores of both are added.
+A sentence's meaning alone tells less of what is wanted than the words that ask for it (`docs/design/router.md`, "An
+embedding beside it", has the figures on writers left out of the training prompts), so the scores of both are added.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ledger.given_file import read_given
+from ...ledger.files.given_file import read_given
 from ..errors import BadClassifier
 from .features import BUCKETS, Features, features, plain, weighed
 from .neighbours import Neighbours

@@ -7,14 +7,14 @@ from .chunks import ByteTokenizer, Chunk, Tokenizer, split
 from .embedding import Embedder, HashedEmbedder
 from .extract import EXTRACTING, extract
 from .index import Cutting
-from .opening import opened
 from .passages import Passage
 from .reading import Given, Screen, read_documents
-from .redis_store import RedisStore
 from .secrecy import strictest
 from .settings import ContextSettings, DocumentSettings
 from .statistics import Statistics
-from .store import Size, SqliteStore, Store
+from .store.opening import opened
+from .store.redis_store import RedisStore
+from .store.store import Size, SqliteStore, Store
 from .summaries import Summariser, Summary
 
 __all__ = [

@@ -8,16 +8,16 @@ from functools import partial
 from typing import TypeAlias
 
 from ...ledger import digest
+from ..calls.task import Sensitivity
 from ..errors import Confidential, ContextError, SecretFound, UnknownDocument
-from ..task import Sensitivity
 from .embedding import Embedder, HashedEmbedder
 from .index import Cutting, Index
-from .lease import SECONDS
 from .passages import Passage, Source, gathered, in_turn, ranked
 from .secrecy import RISING, looks_secret, strictest
-from .shelf import Shelf
 from .statistics import Statistics, Tally
-from .store import Size, Store
+from .store.lease import SECONDS
+from .store.store import Size, Store
+from .store.values import Shelf
 from .summaries import Summariser, Summary, summarised
 
 Suspicion: TypeAlias = Callable[[str], bool]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..task import Sensitivity
+from ..calls.task import Sensitivity
 from .chunks import ByteTokenizer, split
 from .embedding import HashedEmbedder
 from .summaries import Summariser

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..task import Sensitivity
+from ..calls.task import Sensitivity
 from .chunks import Tokenizer
 from .embedding import Vectors
 from .index import Index

@@ -11,12 +11,12 @@ from typing import TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from ...ledger import digest
-from ...ledger.given_file import open_given
+from ...ledger.files.given_file import open_given
+from ..calls.task import Sensitivity
 from ..errors import Confidential, DocumentUnusable
-from ..task import Sensitivity
-from .opening import plain
 from .secrecy import RISING, looks_secret, strictest
 from .settings import ContextSettings, DocumentSettings
+from .store.opening import plain
 
 Screen: TypeAlias = Callable[[str], tuple[str, str]]
 """Makes a text harmless, and says why it is held back; nothing where it is not."""

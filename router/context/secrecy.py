@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..calls.task import Sensitivity
 from ..key_shapes import holds_key
-from ..task import Sensitivity
 
 RISING: tuple[Sensitivity, ...] = ("public", "internal", "confidential")
 

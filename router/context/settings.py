@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from ..task import Sensitivity
+from ..calls.task import Sensitivity
 from .index import Cutting
-from .store import Place
+from .store.store import Place
 
 CHUNK = Cutting().most_tokens
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...ledger import digest
+from ..calls.task import Sensitivity
 from ..errors import SummaryRefused
-from ..task import Sensitivity
 from .chunks import Tokenizer, split
 
 Summarise: TypeAlias = Callable[[str, Sensitivity], Awaitable[str]]

@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import Self
 
 from ..errors import Crashed, Refused, SandboxError, SandboxUnavailable, TimedOut
+from ..jail.words import clean
 from ..job import Job, Outcome
 from ..limits import Limits
 from ..text import encoded
-from ..words import clean
 from . import wire
 from .launch import Launch, Wall
 

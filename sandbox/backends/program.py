@@ -32,10 +32,10 @@ def main() -> None:
     sys.meta_path.insert(0, Sent(first["modules"]))
     import numpy  # noqa: F401 - it reads the environment, which is emptied next
 
-    from alphaloom.sandbox import server
+    from alphaloom.sandbox.jail import server
 
     server._prepare()
-    from alphaloom.sandbox import child
+    from alphaloom.sandbox.jail import child
 
     stands(channel)
     job = json.loads(take(*HEAD.unpack(take(HEAD.size))))
@@ -97,8 +97,8 @@ def panel_file(job: dict[str, Any]) -> int:
     """Read the days and the fields, and return them as the file that a call in the native sandbox is given."""
     import numpy
 
-    from alphaloom.sandbox.channel import PanelFile
-    from alphaloom.sandbox.frames import Frames
+    from alphaloom.sandbox.jail.channel import PanelFile
+    from alphaloom.sandbox.jail.frames import Frames
 
     shape = job["days"], len(job["symbols"])
     dates = numpy.frombuffer(take(8 * shape[0]), dtype="<i8").astype("datetime64[D]")

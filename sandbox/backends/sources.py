@@ -15,7 +15,7 @@ OPTIONS = ("-s", "-P", "-B", "-X", "utf8", "-c")
 
 _ROOM = Path(__file__).parents[1]
 _NAME = "alphaloom.sandbox"
-_FIRST = ("server", "child", "channel", "frames")
+_FIRST = ("jail", "jail.server", "jail.child", "jail.channel", "jail.frames")
 
 
 @cache

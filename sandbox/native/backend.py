@@ -13,7 +13,9 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from ..backend import ENVIRONMENT, Broken, judge
-from ..channel import (
+from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
+from ..jail.bare import command, same_addresses
+from ..jail.channel import (
     CRASHED,
     GONE,
     GOOD,
@@ -28,11 +30,9 @@ from ..channel import (
     clean,
     panel_file,
 )
-from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
 from ..job import Job, Outcome
 from ..limits import Limits
 from ..text import encoded
-from .bare import command, same_addresses
 from .escapes import insist
 from .layers import LayerName
 from .primitives import examine, hint, unavailable
@@ -222,7 +222,7 @@ def _command(descriptor: int, omit: frozenset[str]) -> list[str]:
     import pandas as pd
 
     libraries = tuple(sorted({str(Path(str(module.__file__)).parents[1]) for module in (np, pd)}))
-    return command("server", "main", f"{descriptor}, frozenset({sorted(omit)!r})", libraries)
+    return command("jail.server", "main", f"{descriptor}, frozenset({sorted(omit)!r})", libraries)
 
 
 def _send(channel: socket.socket, data: bytes, *descriptors: int) -> None:

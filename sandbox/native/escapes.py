@@ -17,7 +17,7 @@ import numpy as np
 
 from ..backend import Worker
 from ..errors import Crashed, Refused, SandboxUnavailable
-from ..frames import Frames
+from ..jail.frames import Frames
 from ..job import Job, Outcome
 from ..limits import Limits
 

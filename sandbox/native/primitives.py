@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..errors import SandboxUnavailable
+from ..jail.bare import command
 from . import clock, landlock, namespaces, seccomp
-from .bare import command
 from .libc import syscall
 from .syscalls import MACHINES, this_machine
 

@@ -2,7 +2,7 @@
 
 A factor computes in memory, so a dozen calls are enough: memory without the right to execute, and a write to the
 status pipe. A call of another architecture ends the process. Every other call stops until the warder outside has
-written down what was tried and has answered it (see `warder`); it is never carried out.
+written down what was tried and has answered it (see `seccomp_supervisor`); it is never carried out.
 Source: linux/seccomp.h, linux/filter.h; arguments are compared by the 32 bits that the kernel itself looks at.
 """
 

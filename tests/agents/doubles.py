@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.agents import AgentsConfig, Desk, Own, Steer, Toolset, run_graph
-from alphaloom.agents.documents import Documents
+from alphaloom.agents.memory.structure import overlap
+from alphaloom.agents.nodes.documents import Documents
 from alphaloom.agents.offline import answer
-from alphaloom.agents.structure import overlap
 from alphaloom.factors import OPERATORS, FactorError, parse
 from alphaloom.router import Reply, Task
 

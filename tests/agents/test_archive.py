@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.agents import AgentsConfig, Steer, gate
-from alphaloom.agents.archive import DIFFERENT, MIGRATION, STRONGEST, Archive, niche, placed
-from alphaloom.agents.diversity import Pile, Sieve, share_of
-from alphaloom.agents.marks import Mark, ranked
+from alphaloom.agents import AgentsConfig, Steer
+from alphaloom.agents.memory.archive import DIFFERENT, MIGRATION, STRONGEST, Archive, niche, placed
+from alphaloom.agents.memory.diversity import Pile, Sieve, share_of
+from alphaloom.agents.memory.refs import Mark, ranked
+from alphaloom.agents.nodes import shortlist as gate
 
 from .doubles import Lab
 

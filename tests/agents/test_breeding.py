@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from alphaloom.agents.offline.breeding import CHANGES, DIRECTED, WEIGHTS, Stock, invert
 from alphaloom.agents.offline.shape import is_plain
 from alphaloom.factors import OPERATORS, FactorError, Node, parse, render, sample, walk
-from alphaloom.factors.plain import CORE, PAIRS
+from alphaloom.factors.space.search_space import CORE, PAIRS
 
 from .doubles import FIELDS, GROUPS
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from alphaloom.agents import checkpoints, run_graph
-from alphaloom.agents.checkpoints import LastCheckpoint, opened
+from alphaloom.agents import run_graph
+from alphaloom.agents.checkpoints import checkpoints
+from alphaloom.agents.checkpoints.checkpoints import LastCheckpoint, opened
 
 from .doubles import Crash, Lab
 

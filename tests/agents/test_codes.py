@@ -14,7 +14,7 @@ from alphaloom.agents.offline.codes import Code, codes_of
 from alphaloom.agents.offline.mechanism import by_name, mechanisms
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.factors import parse
-from alphaloom.sandbox import lint
+from alphaloom.factors.python import lint
 
 KNOWN: dict[str, Code] = {code.id: code for one in mechanisms() for code in codes_of(one.id)}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from alphaloom.agents import AgentsConfig, Steer
-from alphaloom.agents.diversity import Sieve, near_duplicate
+from alphaloom.agents.memory.diversity import Sieve, near_duplicate
 from alphaloom.router import Task
 
 from .doubles import Lab

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.agents import Own, Steer
-from alphaloom.agents.documents import Documents, sorted_out
-from alphaloom.agents.labels import label_of
+from alphaloom.agents.nodes.documents import Documents, sorted_out
+from alphaloom.agents.nodes.sensitivity import label_of
 from alphaloom.agents.offline import answer
 from alphaloom.agents.prompt import load_prompts
-from alphaloom.market.news import screened
+from alphaloom.news import screened
 from alphaloom.router import Task
 from alphaloom.router.context import ContextSettings, Given, SqliteStore, strictest
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from alphaloom.agents import AgentsConfig
-from alphaloom.agents.gate import choose, members, profiles_match
-from alphaloom.agents.marks import Mark, ranked
+from alphaloom.agents.memory.refs import Mark, ranked
+from alphaloom.agents.nodes.shortlist import choose, members, profiles_match
 
 from .doubles import Lab
 

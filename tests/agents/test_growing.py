@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from alphaloom.agents import AgentsConfig
-from alphaloom.agents.critic import SHOWN, criticise
-from alphaloom.agents.factor import SHOWN_SCORED
 from alphaloom.agents.graph import fan_out
-from alphaloom.agents.marks import Mark, Work
+from alphaloom.agents.memory.refs import Mark, Work
+from alphaloom.agents.nodes.critic import SHOWN, criticise
+from alphaloom.agents.nodes.factor import SHOWN_SCORED
 from alphaloom.factors.operators import OPERATORS
 
 from .doubles import Lab

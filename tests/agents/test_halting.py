@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from alphaloom.agents import AgentsConfig, Desk, run_graph
+from alphaloom.agents.nodes.review import AWAITING, LONGEST_COMMENT, SHOWN, shown, take
 from alphaloom.agents.prompt import load_prompts
-from alphaloom.agents.review import AWAITING, LONGEST_COMMENT, SHOWN, shown, take
 
 from .doubles import Lab
 

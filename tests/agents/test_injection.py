@@ -23,8 +23,8 @@ from alphaloom.agents.offline import answer
 from alphaloom.agents.protocols import Toolbox
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import FactorError, parse
-from alphaloom.factors.words import visible
-from alphaloom.mcp_servers.texts import Texts
+from alphaloom.factors.describe.words import visible
+from alphaloom.mcp_servers.tools.texts import Texts
 from alphaloom.router import ReplyRefused, Task
 
 from ..mcp_servers.shelves import shelved

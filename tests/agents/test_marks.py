@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from alphaloom.agents.marks import told
+from alphaloom.agents.memory.refs import told
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9) | st.floats(),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from alphaloom.agents.idea import TOLD_OF_TEXTS
+from alphaloom.agents.nodes.idea import TOLD_OF_TEXTS
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.router import Task
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from alphaloom.agents import operators
+from alphaloom.agents.memory import operators
+from alphaloom.agents.memory.operators import count, descent, operator_of, pooled, told
 from alphaloom.agents.offline.breeding import CHANGES, DIRECTED, LOCAL
-from alphaloom.agents.operators import count, descent, operator_of, pooled, told
 from alphaloom.agents.schemas import UNDIRECTED
 
 from .doubles import SMALL, Lab, Servers, ask

@@ -14,8 +14,8 @@ import pytest
 
 from alphaloom.agents import AgentsConfig, Own, Steer, View
 from alphaloom.agents.errors import OwnPartError, PromptError
-from alphaloom.agents.marks import told
-from alphaloom.agents.own import OwnHypotheses, Seed, find_agent
+from alphaloom.agents.memory.refs import told
+from alphaloom.agents.own.own import OwnHypotheses, Seed, find_agent
 from alphaloom.agents.prompt import FOLDER, read_folder
 from alphaloom.agents.schemas import Hypothesis
 from alphaloom.ledger import read_settings

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from alphaloom.agents import run_graph
-from alphaloom.ledger.link import Link
-from alphaloom.ledger.server import Server
+from alphaloom.ledger.postgres.link import Link
+from alphaloom.ledger.postgres.server import Server
 
 from ..ledger import postgres
 from ..ledger.postgres import Cluster
 from .doubles import Lab
 
 if TYPE_CHECKING:
-    from alphaloom.agents.served_checkpoints import ServedCheckpoint
+    from alphaloom.agents.checkpoints.served_checkpoints import ServedCheckpoint
 
 ROOT = Path(__file__).resolve().parents[2] / ".root"
 CONFIG: Any = {"configurable": {"thread_id": "run", "checkpoint_ns": ""}}
@@ -42,7 +42,7 @@ def address(cluster: Cluster) -> str:
 
 @pytest.fixture
 def saver(address: str) -> Iterator[ServedCheckpoint]:
-    from alphaloom.agents.served_checkpoints import ServedCheckpoint
+    from alphaloom.agents.checkpoints.served_checkpoints import ServedCheckpoint
 
     link = Link(Server(address))
     yield ServedCheckpoint(link)
@@ -108,9 +108,9 @@ def test_a_search_is_the_same_as_in_a_file_and_goes_on_through_restarts(
 MAKE = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from alphaloom.agents.served_checkpoints import ServedCheckpoint
-from alphaloom.ledger.link import Link
-from alphaloom.ledger.server import Server
+from alphaloom.agents.checkpoints.served_checkpoints import ServedCheckpoint
+from alphaloom.ledger.postgres.link import Link
+from alphaloom.ledger.postgres.server import Server
 ServedCheckpoint(Link(Server(sys.argv[2])))
 """
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from alphaloom.agents import AgentsConfig, Steer
-from alphaloom.agents.diversity import near_duplicate
+from alphaloom.agents.memory.diversity import near_duplicate
 from alphaloom.agents.offline import unheard
 from alphaloom.agents.offline.mechanism import mechanisms
 from alphaloom.agents.offline.variants import variant

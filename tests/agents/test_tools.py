@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from alphaloom.agents import Toolset, critic, factor, idea
+from alphaloom.agents import Toolset
 from alphaloom.agents.errors import ToolRefused
+from alphaloom.agents.nodes import critic, factor, idea
 
 from .doubles import Fuse, Servers
 

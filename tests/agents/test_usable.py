@@ -9,7 +9,7 @@ import pytest
 
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.errors import NoUsableReply
-from alphaloom.agents.usable import unusable_replies
+from alphaloom.agents.unusable_replies import unusable_replies
 from alphaloom.router import ReplyRefused, Task
 
 from .doubles import Lab

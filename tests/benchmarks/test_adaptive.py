@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from alphaloom.evidence.significance import lond_level
+from alphaloom.evidence.gate.significance import lond_level
 from alphaloom.factors import parse
-from alphaloom.factors.syntax import LONGEST
+from alphaloom.factors.language.syntax import LONGEST
 from alphaloom.market import SyntheticConfig, simulate
 from benchmarks.adaptive import LINES, REFUSED, STRATEGIES, Room, Seen, joined, outcomes, table
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from alphaloom.evidence.published import published_expressions
+from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.market import SyntheticConfig, simulate
 from benchmarks import combination
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from alphaloom.evidence.exposures import residual
-from alphaloom.evidence.score import Scorer
+from alphaloom.evidence.scoring.exposures import residual
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import EvidenceSettings
 from alphaloom.market import SyntheticConfig, simulate
 from benchmarks.power import GRID, H, Row, World, provable

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse
-from alphaloom.factors.planting import PlantSettings, Signal
+from alphaloom.factors.space.planted import PlantSettings, Signal
 from alphaloom.market import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
 from benchmarks.rivals.days import daily_rank_ic
 from benchmarks.search import market, planted

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binomtest
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.score import Scorer
-from alphaloom.evidence.significance import newey_west_t
+from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from benchmarks.tails.cells import Cell, above_nominal, table
 from benchmarks.tails.laws import LAWS, LIMITS, Law

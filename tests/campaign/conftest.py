@@ -14,7 +14,7 @@ from alphaloom import Campaign
 from . import markets
 
 if TYPE_CHECKING:
-    from alphaloom.evidence import CampaignResult
+    from alphaloom.evaluation import CampaignResult
 
 
 @dataclass(frozen=True)

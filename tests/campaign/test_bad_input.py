@@ -20,8 +20,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from alphaloom import campaign
-from alphaloom.desk.cli import outcome
+from alphaloom.campaign import campaign
+from alphaloom.desk.cli.main import outcome
 from alphaloom.extras import install_hint
 from alphaloom.ledger import Ledger
 from alphaloom.sandbox import SandboxUnavailable
@@ -468,7 +468,7 @@ def test_without_a_sandbox_a_campaign_of_code_says_so_before_any_work(
     def lacking(_settings: object) -> Any:
         raise SandboxUnavailable("landlock is missing", field="landlock", hint="boot another kernel")
 
-    monkeypatch.setattr("alphaloom.evidence.jail.on_this_machine", lacking)
+    monkeypatch.setattr("alphaloom.evidence.code.sandbox.on_this_machine", lacking)
     python = ("--set", "agents.python=true")
     said = told(capsys, "run", files.campaign, "--workspace", tmp_path, *TINY, *python, code=3)
     assert "landlock is missing" in said

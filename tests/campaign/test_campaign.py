@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from alphaloom import Campaign, campaign
-from alphaloom.desk.cli import outcome
-from alphaloom.evidence import close
-from alphaloom.evidence.gate import Gate
+from alphaloom import Campaign
+from alphaloom.campaign import campaign
+from alphaloom.desk.cli.main import outcome
+from alphaloom.evaluation import close
+from alphaloom.evidence.gate.gate import Gate
 from alphaloom.factors import parse
 from alphaloom.ledger import AlphaloomError, Ledger
-from alphaloom.router.calls import Calls
+from alphaloom.router.calls.calls import Calls
 
 from . import markets
 from .conftest import Files
 
 if TYPE_CHECKING:
-    from alphaloom.evidence import CampaignResult
+    from alphaloom.evaluation import CampaignResult
 
 ROOT = Path(__file__).resolve().parents[2]
 Capture = pytest.CaptureFixture[str]
@@ -285,7 +286,12 @@ def test_an_ended_model_budget_still_gives_a_report(files: Files, tmp_path: Path
 
 @pytest.mark.parametrize(
     "file",
-    ["examples/us_daily.yaml", "examples/long_search.yaml", "desk/campaigns/demo.yaml", "desk/campaigns/template.yaml"],
+    [
+        "examples/us_daily.yaml",
+        "examples/long_search.yaml",
+        "desk/cli/campaign/demo.yaml",
+        "desk/cli/campaign/template.yaml",
+    ],
 )
 def test_the_campaign_files_that_ship_can_be_read(file: str) -> None:
     assert Campaign.from_yaml(ROOT / file).settings.seed == 7

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from alphaloom import Campaign, campaign
+from alphaloom import Campaign
 from alphaloom.agents.offline import answer
-from alphaloom.evidence import CampaignResult
+from alphaloom.campaign import campaign
+from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import AlphaloomError, Ledger
 from alphaloom.mcp_servers import Session
 from alphaloom.router import Confidential

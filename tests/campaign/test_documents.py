@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.evidence import Progress
+from alphaloom.campaign import Progress
 from alphaloom.ledger import AlphaloomError, Ledger
 from alphaloom.router import Confidential
 
@@ -105,7 +105,7 @@ def test_a_confidential_document_reaches_the_server_of_the_house_alone(files: Fi
 
 
 COUNTING = """
-from alphaloom import campaign
+from alphaloom.campaign import campaign
 from alphaloom.agents.offline import researcher
 def counted():
     provider = researcher()

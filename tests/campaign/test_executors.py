@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.extras import install_hint
 from alphaloom.sandbox.listening import descendants
 

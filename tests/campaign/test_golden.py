@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli import outcome
-from alphaloom.evidence import CampaignResult
+from alphaloom.desk.cli.main import outcome
+from alphaloom.evaluation import CampaignResult
 
 from ..golden.frozen import agrees, facts_of_results, words_of
 

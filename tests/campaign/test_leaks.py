@@ -14,16 +14,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom import Campaign, campaign
-from alphaloom.agents import asking, marks
-from alphaloom.evidence import Bench, Budget, CampaignResult, Evaluator, EvidenceSettings
+from alphaloom import Campaign
+from alphaloom.agents import asking
+from alphaloom.agents.memory import refs as marks
+from alphaloom.campaign import campaign
+from alphaloom.evaluation import Bench, Budget, CampaignResult, Evaluator
+from alphaloom.evidence import EvidenceSettings
+from alphaloom.evidence.gate.survivorship import Survivorship
 from alphaloom.evidence.settings import WindowSettings
-from alphaloom.evidence.survivorship import Survivorship
 from alphaloom.factors import PlantSettings, planted_market
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.mcp_servers import Session
-from alphaloom.mcp_servers.shown import Shown
+from alphaloom.mcp_servers.tools.visibility import Shown
 from alphaloom.sandbox import status
 
 from ..mcp_servers.numbers import MOST_DIGITS, floats, sign, signs, told

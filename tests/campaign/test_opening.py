@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from alphaloom.desk.cli import outcome
-from alphaloom.desk.front import Campaign
-from alphaloom.evidence.score import Scorer
+from alphaloom.desk.cli.campaign.reported import Campaign
+from alphaloom.desk.cli.main import outcome
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.ledger import Ledger
 
 from . import markets
 from .conftest import Files
 
 if TYPE_CHECKING:
-    from alphaloom.evidence import CampaignResult
+    from alphaloom.evaluation import CampaignResult
 
 Capture = pytest.CaptureFixture[str]
 SHUT = [*markets.CLOSING, "evidence.open_sealed=false"]

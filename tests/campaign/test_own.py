@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.campaign import Show
-from alphaloom.evidence import Progress
-from alphaloom.evidence.published import published
+from alphaloom.campaign import Progress, Show
+from alphaloom.evidence.originality.published import published
 from alphaloom.ledger import AlphaloomError, Ledger, SettingsError
 
 from ..evidence.lab import clock

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.extras import install_hint
 
 from ..ledger import postgres

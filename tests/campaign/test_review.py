@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.desk.cli import outcome
-from alphaloom.evidence import CampaignResult
+from alphaloom.desk.cli.main import outcome
+from alphaloom.evaluation import CampaignResult
 from alphaloom.evidence.errors import RunPaused
 from alphaloom.ledger import Ledger
 

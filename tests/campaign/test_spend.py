@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 
 if TYPE_CHECKING:
-    from alphaloom.evidence import CampaignResult
+    from alphaloom.evaluation import CampaignResult
 
 Capture = pytest.CaptureFixture[str]
 

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.desk.cli import outcome
-from alphaloom.evidence import CampaignResult, Progress
+from alphaloom.campaign import Progress
+from alphaloom.desk.cli.main import outcome
+from alphaloom.evaluation import CampaignResult
 from alphaloom.evidence.errors import RunStopped
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.requests import ask_to_stop

@@ -9,12 +9,12 @@ from pathlib import Path
 from alphaloom import Campaign
 from alphaloom.agents.offline.mechanism import by_name
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.entries import entries
 from alphaloom.evidence.settings import LibrarySettings
-from alphaloom.evidence.watch import Watch
 from alphaloom.factors import PlantSettings
-from alphaloom.factors.planting import draw_plants
+from alphaloom.factors.space.planted import draw_plants
 from alphaloom.ledger import Ledger
+from alphaloom.library.entries import entries
+from alphaloom.library.watch import Watch
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
 from . import markets

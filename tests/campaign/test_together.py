@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli import outcome
-from alphaloom.evidence.significance import lond_level
+from alphaloom.desk.cli.main import outcome
+from alphaloom.evidence.gate.significance import lond_level
 from alphaloom.ledger import Ledger
 
 from . import markets

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 
 from . import markets
 from .conftest import Files
 
 if TYPE_CHECKING:
-    from alphaloom.evidence import CampaignResult
+    from alphaloom.evaluation import CampaignResult
 
 Verify = Callable[..., tuple[int, dict[str, Any]]]
 

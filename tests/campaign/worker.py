@@ -13,12 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
-from alphaloom import campaign
 from alphaloom.agents.offline import researcher
-from alphaloom.campaign import Campaign, Settings
+from alphaloom.campaign import Campaign, Settings, campaign
 from alphaloom.ledger import AlphaloomError, Ledger, read_settings
 from alphaloom.router import load_litellm
-from alphaloom.router.calls import Calls
+from alphaloom.router.calls.calls import Calls
 
 LONGEST_SECONDS = 0.06
 
@@ -79,7 +78,7 @@ def main(workspace: Path, log: Path, overrides: list[str]) -> None:
 def nurse() -> None:
     """Start a worker for each line that comes in, from a process that has loaded everything: tell its number, then its end."""
     load_litellm()
-    importlib.import_module("alphaloom.agents.checkpoints")
+    importlib.import_module("alphaloom.agents.checkpoints.checkpoints")
     for line in sys.stdin:
         workspace, log, *overrides = json.loads(line)
         child = os.fork()

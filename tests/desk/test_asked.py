@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from alphaloom.desk.asked import asked, misgivings, varied
-from alphaloom.desk.report import render
+from alphaloom.desk.report.report import render
+from alphaloom.desk.report.request import asked, misgivings, varied
 
 from .example import curves, results
 

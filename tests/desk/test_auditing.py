@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
 Capture = pytest.CaptureFixture[str]

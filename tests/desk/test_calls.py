@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.ledger.calls import CallLog, Outcome, ToolCall
 
 Capture = pytest.CaptureFixture[str]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.sandbox import Sandbox, SandboxUnavailable
 
 GOOD = "def factor(panel):\n    return panel['close'].pct_change(5, fill_method=None)\n"

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from alphaloom.desk.cli import outcome
-from alphaloom.desk.interrupting import FIRST, SECOND
-from alphaloom.desk.place import Place
-from alphaloom.desk.progress import PlainLines, panel
-from alphaloom.evidence import Progress
-from alphaloom.evidence.funnel import Best, Counts, Spent
+from alphaloom.campaign import Progress
+from alphaloom.campaign.funnel import Best, Counts, Spent
+from alphaloom.desk.cli.campaign.progress import PlainLines, panel
+from alphaloom.desk.cli.data_options import Place
+from alphaloom.desk.cli.interrupt import FIRST, SECOND
+from alphaloom.desk.cli.main import outcome
 from alphaloom.ledger import AlphaloomError, Ledger, Run
 
 from . import example
@@ -98,11 +98,11 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
             return sheet | {"costs": costs, "gate": gate}
 
         fronts: dict[str, dict[str, Any]] = {
-            "front": {"Campaign": Campaign},
+            "campaign.reported": {"Campaign": Campaign},
             "research": {"score_factor": score_factor},
         }
         for name, parts in fronts.items():
-            module = types.ModuleType(f"alphaloom.desk.{name}")
+            module = types.ModuleType(f"alphaloom.desk.cli.{name}")
             module.__dict__.update(parts)
             monkeypatch.setitem(sys.modules, module.__name__, module)
         return told
@@ -458,7 +458,7 @@ def test_the_panel_shows_what_agents_do_and_what_an_accepted_factor_cost() -> No
 
 SLOW = """
 import signal, sys, time
-from alphaloom.desk.interrupting import answered
+from alphaloom.desk.cli.interrupt import answered
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job hands on that it is ignored
 with answered():
     try:
@@ -513,7 +513,7 @@ def test_a_command_that_is_interrupted_says_so(
 
 def test_the_process_ends_without_a_last_collection_of_garbage() -> None:
     code = "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count())); sys.argv = ['alphaloom', '--version']"
-    command = [sys.executable, "-c", f"{code}; from alphaloom.desk.cli import main; main()"]
+    command = [sys.executable, "-c", f"{code}; from alphaloom.desk.cli.main import main; main()"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert int(said[-1]) > 1000
 

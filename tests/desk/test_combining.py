@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from alphaloom.desk.combining import comparison
+from alphaloom.desk.cli.evidence.combine import comparison
 
 from .example import results
 

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from alphaloom.desk.connections import (
+from alphaloom.desk.cli.serve.connections import (
     ASKED,
     HEAD_S,
     IDLE,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli import outcome
-from alphaloom.evidence.control import NullRun, Tally
-from alphaloom.evidence.evaluator import Evaluator
+from alphaloom.desk.cli.main import outcome
+from alphaloom.evaluation.checks.negative_control import NullRun, Tally
+from alphaloom.evaluation.service import Evaluator
 
 Capture = pytest.CaptureFixture[str]
 TINY = ["--seeds", "2", "--days", "450", "--names", "40", "--evaluations", "40"]
@@ -60,7 +60,7 @@ def test_a_panel_is_made_null_too(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_too_many_acceptances_are_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture) -> None:
-    from alphaloom.desk.null_runs import NullRuns
+    from alphaloom.desk.cli.evidence.null_runs import NullRuns
 
     monkeypatch.setattr(
         NullRuns, "outcomes", lambda self, seeds: iter([NullRun(seed, 14, 10, 1) for seed in range(seeds)])
@@ -78,7 +78,7 @@ def test_only_a_panel_needs_a_panel(tmp_path: Path, capsys: Capture) -> None:
 def test_a_panel_that_is_not_there_is_refused_before_any_work(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from alphaloom.desk.null_runs import NullRuns
+    from alphaloom.desk.cli.evidence.null_runs import NullRuns
 
     def worked(self: NullRuns, seeds: int) -> Any:
         raise AssertionError("a market was made")
@@ -92,7 +92,7 @@ def test_a_panel_that_is_not_there_is_refused_before_any_work(
 
 
 def test_the_words_name_count_expectation_and_interval() -> None:
-    from alphaloom.desk.controlling import told
+    from alphaloom.desk.cli.evidence.control import told
 
     said = told(Tally("null", [NullRun(seed, 60, 10, 0) for seed in range(200)]))
     assert "of 200: expected 0.83 at most, found 0," in said
@@ -103,7 +103,7 @@ def test_the_words_name_count_expectation_and_interval() -> None:
 
 
 def test_one_acceptance_in_twenty_is_not_passed_over() -> None:
-    from alphaloom.desk.controlling import told
+    from alphaloom.desk.cli.evidence.control import told
 
     tally = Tally("null", [NullRun(seed, 60, 10, int(seed == 7)) for seed in range(20)])
     assert tally.holds

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk import doctoring
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli import doctor as doctoring
+from alphaloom.desk.cli.main import outcome
 from alphaloom.extras import install_hint
-from alphaloom.router.health import Health
+from alphaloom.router.endpoints.health import Health
 
 ROOT = Path(__file__).resolve().parents[2]
 Capture = pytest.CaptureFixture[str]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli import outcome
-from alphaloom.desk.foreseeing import TABLE
+from alphaloom.desk.cli.evidence.power import TABLE
+from alphaloom.desk.cli.main import outcome
 
 Capture = pytest.CaptureFixture[str]
 FILE = "market: {synthetic: {days: 500, names: 40}}\nevidence: {level: 0.1}\n"

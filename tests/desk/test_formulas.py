@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.factors import OPERATORS, parse
 from alphaloom.factors.dialects import NAMES
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 
 AFTER = 20.0
 """Seconds after which a command that waits for the pipe is let go, so that its test fails and does not hang."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from alphaloom.desk.listening import listening
+from alphaloom.desk.cli.serve.listen import listening
 
 
 def test_an_answer_does_not_wait_until_the_client_acknowledges_its_beginning() -> None:

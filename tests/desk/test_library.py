@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.factors import parse
 from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, Run, Sighting, Standing, VerdictRow, WindowKey
 from alphaloom.ledger.library import Pass

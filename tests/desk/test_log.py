@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk import log
-from alphaloom.desk.chronicle import Chronicle
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.campaign import log
+from alphaloom.desk.cli.campaign.chronicle import Chronicle
+from alphaloom.desk.cli.main import outcome
 from alphaloom.ledger import Event, Ledger, Run, VerdictRow
-from alphaloom.ledger.register import Entry
+from alphaloom.ledger.database.register import Entry
 
 Capture = pytest.CaptureFixture[str]
 MINUS = "\N{MINUS SIGN}"

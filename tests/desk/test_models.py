@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 
 Capture = pytest.CaptureFixture[str]
 STAND_IN = Path(__file__).resolve().parents[1] / "router" / "serving" / "stand_in.py"

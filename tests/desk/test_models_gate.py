@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 
 from ..router.gateway.modelled import modelled
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.models_spend import _lines, statement
+from alphaloom.desk.cli.models.spend import _lines, statement
 from alphaloom.ledger import Ledger, ModelCall, Run, VerdictRow
-from alphaloom.ledger.holds import Hold, Wish
+from alphaloom.ledger.reservations import Hold, Wish
 
 SMALL = {"model": "x/small", "place": "local", "input_cost_per_mtok": 1, "output_cost_per_mtok": 10}
 LARGE = {"model": "x/large", "tier": "frontier", "input_cost_per_mtok": 3, "output_cost_per_mtok": 15}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from alphaloom.campaign.trade import BOUNDS
 from alphaloom.desk import write_report
-from alphaloom.desk.errors import ReportError
-from alphaloom.risk.trade import BOUNDS
+from alphaloom.desk.cli.errors import ReportError
 
 from . import example
 

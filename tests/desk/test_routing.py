@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
+from alphaloom.router.calls.prices import listed
 from alphaloom.router.classifier import own
-from alphaloom.router.found import KEYS
-from alphaloom.router.prices import listed
+from alphaloom.router.endpoints.discovery import KEYS
 
 Capture = pytest.CaptureFixture[str]
 PARTS = {"intent", "difficulty", "tier", "model", "signals", "cost_usd", "alternatives", "reason"}

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from alphaloom import campaign
-from alphaloom.desk import research
-from alphaloom.desk.cli import outcome
-from alphaloom.desk.place import data_line
-from alphaloom.market.suspicion import Suspicion
+from alphaloom.campaign import campaign
+from alphaloom.desk.cli import research
+from alphaloom.desk.cli.data_options import data_line
+from alphaloom.desk.cli.main import outcome
+from alphaloom.market.data_warning import Suspicion
 
 Capture = pytest.CaptureFixture[str]
 TICKS = Suspicion(

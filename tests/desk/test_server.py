@@ -16,9 +16,9 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from alphaloom.desk.connections import SPARE
-from alphaloom.desk.listening import listening, quiet_signals
-from alphaloom.desk.server import DESCRIPTORS, END_S, LEAST, Server, Terms, room_for
+from alphaloom.desk.cli.serve.connections import SPARE
+from alphaloom.desk.cli.serve.listen import listening, quiet_signals
+from alphaloom.desk.cli.serve.server import DESCRIPTORS, END_S, LEAST, Server, Terms, room_for
 from benchmarks.mcp_calls.started import ROOT, environment
 
 SLACK = 6.0
@@ -27,8 +27,8 @@ import sys, threading, time
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
-from alphaloom.desk.listening import listening, quiet_signals
-from alphaloom.desk.server import Terms, serve
+from alphaloom.desk.cli.serve.listen import listening, quiet_signals
+from alphaloom.desk.cli.serve.server import Terms, serve
 
 async def stuck(request):
     print("stuck", flush=True)

@@ -20,7 +20,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 CAMPAIGN = """

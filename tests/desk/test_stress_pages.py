@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from alphaloom.desk import write_report
-from alphaloom.desk.place import Place
-from alphaloom.desk.stress_matrix import stress_page
-from alphaloom.desk.stress_table import print_stress
+from alphaloom.desk.cli.data_options import Place
+from alphaloom.desk.cli.factor.stress_table import print_stress
+from alphaloom.desk.report.stress_matrix import stress_page
 
 from . import example
 
@@ -110,7 +110,7 @@ def test_the_terminal_names_what_breaks_and_shows_the_rest(capsys: pytest.Captur
 
 
 def test_a_score_is_stressed_when_it_is_asked_to_be(tmp_path: Path) -> None:
-    from alphaloom.desk.research import score_factor
+    from alphaloom.desk.cli.research import score_factor
 
     file = tmp_path / "campaign.yaml"
     file.write_text("market: {synthetic: {days: 700, names: 40}}\nevidence: {costs: {bps_per_side: 25.0}}\n")

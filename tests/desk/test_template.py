@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from alphaloom.desk.starting import TEMPLATE
+from alphaloom.desk.cli.campaign.init import TEMPLATE
 
 EXAMPLES = {"panel", "sectors", "actions", "volumes", "as_of", "name", "models"}  # shown by example
 

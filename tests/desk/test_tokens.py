@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.mcp_servers.access import Tokens
 from alphaloom.mcp_servers.errors import TokenRefused
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from alphaloom.evidence import Budget, EvidenceSettings
+from alphaloom.evaluation import Budget
+from alphaloom.evidence import EvidenceSettings
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal
-from alphaloom.evidence.computing import Computing
-from alphaloom.evidence.gate import Gate
-from alphaloom.evidence.score import Scorer
+from alphaloom.evaluation import Bench, Budget, Evaluator
+from alphaloom.evidence import Claim, EvidenceSettings, Proposal
+from alphaloom.evidence.code.computing import Computing
+from alphaloom.evidence.gate.gate import Gate
+from alphaloom.evidence.gate.verdict import Verdict
+from alphaloom.evidence.scoring.metrics import Sheet
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import WindowSettings
-from alphaloom.evidence.sheet import Sheet
-from alphaloom.evidence.verdict import Verdict
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run

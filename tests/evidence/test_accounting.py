@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.evidence.significance import lond_level
+from alphaloom.evidence.gate.significance import lond_level
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 
@@ -26,11 +26,12 @@ import os, signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from alphaloom.evidence import Bench, Budget, Claim, EvidenceSettings, Proposal
-from alphaloom.evidence.score import Scorer
+from alphaloom.evaluation import Bench, Budget
+from alphaloom.evidence import Claim, EvidenceSettings, Proposal
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.ledger import Ledger
 from alphaloom.market import SyntheticConfig
-from alphaloom.market.synthetic import simulate
+from alphaloom.market import simulate
 
 score = Scorer.score
 def dies(self, values, window, sign=None):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphaloom.evidence.ageing import Ageing, Promise, ages, standing_after
 from alphaloom.evidence.settings import LibrarySettings
+from alphaloom.library.decay import Ageing, Promise, ages, standing_after
 
 from .test_eprocess import DEVIATION, HORIZON, overlapping
 

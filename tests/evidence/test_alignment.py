@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from alphaloom.evidence import Claim
-from alphaloom.evidence.alignment import against_its_direction, unlike_its_words
-from alphaloom.evidence.complexity import breaches, price
+from alphaloom.evidence.gate.alignment import against_its_direction, unlike_its_words
+from alphaloom.evidence.gate.complexity import breaches, price
 from alphaloom.evidence.settings import ComplexitySettings
 from alphaloom.factors import parse
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence import basis
-from alphaloom.evidence.basis import Basis, Scored
-from alphaloom.evidence.pursuit import DOUBT
 from alphaloom.factors import parse
+from alphaloom.search.surrogate import basis
+from alphaloom.search.surrogate.basis import Basis, Scored
+from alphaloom.search.surrogate.matching_pursuit import DOUBT
 
 ONE = Scored(parse("close"), 0.01, 2.0)
 

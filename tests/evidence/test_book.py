@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.book import Costs, backtest, long_short
 from alphaloom.evidence.errors import BookUnavailable
-from alphaloom.evidence.sleeves import annual_sharpe, sleeve_weights
+from alphaloom.evidence.scoring.long_short import annual_sharpe, sleeve_weights
 from alphaloom.extras import install_hint
 from alphaloom.market import Panel
+from alphaloom.portfolio.backtest import Costs, backtest, long_short
 
 Frame = NDArray[np.float64]
 FREE = Costs(0.0, 0.0)

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence import Evaluator, close, write_closing
-from alphaloom.evidence.combination import Part, combine, write_combination
-from alphaloom.evidence.score import Scorer
-from alphaloom.evidence.sheet import Sheet
+from alphaloom.evaluation import Evaluator, close, write_closing
+from alphaloom.evidence.scoring.metrics import Sheet
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel
+from alphaloom.portfolio.combination import Part, combine, write_combination
 
 from .lab import KNOWN, SMALL, Crash, Lab, market
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.clusters import cluster_count, silhouette
+from alphaloom.evidence.multiple_testing.clusters import cluster_count, silhouette
 
 
 def families(bets: int, of_each: int, seed: int = 0, own: float = 0.3) -> NDArray[np.float64]:

@@ -14,20 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence import close, write_closing
-from alphaloom.evidence.blend import blend, blended, slowed
-from alphaloom.evidence.combiners import KINDS, Kind, Ridge, combiner
-from alphaloom.evidence.comparison import difference
-from alphaloom.evidence.exposures import market_return
-from alphaloom.evidence.moments import Moments, known_by, measure_moments, standard_ranks
-from alphaloom.evidence.score import Scorer
+from alphaloom.evaluation import close, write_closing
+from alphaloom.evidence.scoring.exposures import market_return
+from alphaloom.evidence.scoring.long_short import Costs, long_short
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import EvidenceSettings, as_recorded
-from alphaloom.evidence.sleeves import Costs, long_short
-from alphaloom.evidence.states import market_states
-from alphaloom.evidence.trading_rate import RATES, trading_rate
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, rank_rows, row_rank_correlation
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
+from alphaloom.portfolio.blend import blend, blended, slowed
+from alphaloom.portfolio.combiners import KINDS, Kind, Ridge, combiner
+from alphaloom.portfolio.comparison import difference
+from alphaloom.portfolio.market_state import market_states
+from alphaloom.portfolio.moments import Moments, known_by, measure_moments, standard_ranks
+from alphaloom.portfolio.trading_rate import RATES, trading_rate
 
 from .lab import KNOWN, SMALL, Lab, market
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from alphaloom.evaluation.checks.negative_control import RARE, NullRun, Tally, share_interval, top_up
 from alphaloom.evidence import Proposal
-from alphaloom.evidence.control import RARE, NullRun, Tally, share_interval, top_up
-from alphaloom.evidence.verdict import Verdict
+from alphaloom.evidence.gate.verdict import Verdict
 from alphaloom.factors import sample
 from alphaloom.market import Panel
 

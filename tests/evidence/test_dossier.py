@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from alphaloom.evidence import Budget, Dossier, Meter
-from alphaloom.evidence.look import Seen, deflated_by
-from alphaloom.evidence.power import next_power
+from alphaloom.campaign import Meter
+from alphaloom.evaluation import Budget, Dossier
+from alphaloom.evaluation.checks.power import next_power
+from alphaloom.evidence.gate.significance import lond_level
+from alphaloom.evidence.gate.trial_evidence import Seen, deflated_by
 from alphaloom.evidence.settings import CostSettings
-from alphaloom.evidence.significance import lond_level
 from alphaloom.factors import parse
 from alphaloom.ledger import canonical_json
 from alphaloom.market import Panel

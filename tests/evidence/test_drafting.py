@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from alphaloom.evidence.drafting import choose_drafts
-from alphaloom.evidence.foresight import Foresight, Scored
+from alphaloom.evaluation.drafts import choose_drafts
+from alphaloom.search.surrogate.model import Foresight, Scored
 
 from .lab import Lab, claim_of
 

@@ -11,14 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.eprocess import (
-    BET,
-    capital,
-    detector,
-    e_lond_threshold,
-    quarter_days,
-    quarters,
-)
+from alphaloom.library.eprocess import BET, capital, detector, e_lond_threshold, quarter_days, quarters
 
 Series = NDArray[np.float64]
 DEVIATION, HORIZON = 0.08, 5

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from alphaloom.evidence import Bench, Budget, EvidenceSettings, Proposal, recall_facts
+from alphaloom.evaluation import Bench, Budget, recall_facts
+from alphaloom.evidence import EvidenceSettings, Proposal
 from alphaloom.evidence.errors import EvidenceError, TooFewDays
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Ledger

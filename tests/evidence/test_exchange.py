@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from alphaloom.evidence.admission import add_by_hand, retire
-from alphaloom.evidence.entries import entries
+from alphaloom.evaluation.admission import add_by_hand, retire
 from alphaloom.evidence.errors import LibraryFileError
-from alphaloom.evidence.exchange import exported, imported
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger, LibraryRow, RunLocked, Standing, write_json
+from alphaloom.library.entries import entries
+from alphaloom.library.exchange import exported, imported
 
 from .lab import read
 

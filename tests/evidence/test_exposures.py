@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.evidence.exposures import measure_exposures, residual, trailing_sum
-from alphaloom.evidence.labels import forward_returns
-from alphaloom.evidence.own_risk import own_risk
+from alphaloom.evidence.scoring.exposures import measure_exposures, residual, trailing_sum
+from alphaloom.evidence.scoring.idiosyncratic_vol import own_risk
+from alphaloom.evidence.scoring.labels import forward_returns
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
 

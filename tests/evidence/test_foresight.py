@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphaloom.evidence import foresight as foresight_module
-from alphaloom.evidence import population
-from alphaloom.evidence.foresight import Foreseen, Foresight, Scored
-from alphaloom.evidence.population import Population
-from alphaloom.evidence.pursuit import DOUBT
-from alphaloom.evidence.samples import Samples
-from alphaloom.evidence.thin import Thin, few_names
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Expression, FactorError, parse, planted_market
-from alphaloom.factors.planting import PlantSettings
+from alphaloom.factors.space.planted import PlantSettings
 from alphaloom.market import Panel, SyntheticConfig
+from alphaloom.search.surrogate import candidate_pool as population
+from alphaloom.search.surrogate import model as foresight_module
+from alphaloom.search.surrogate.candidate_pool import Population
+from alphaloom.search.surrogate.matching_pursuit import DOUBT
+from alphaloom.search.surrogate.model import Foreseen, Foresight, Scored
+from alphaloom.search.surrogate.sample_store import Samples
+from alphaloom.search.surrogate.subsample import Thin, few_names
 
 PANEL = planted_market(SyntheticConfig(seed=3, days=500, names=90), PlantSettings(count=0)).panel
 FIELDS = tuple(PANEL.fields)

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.held import held_rank_ic, held_ranks
-from alphaloom.evidence.look import Seen, decide
-from alphaloom.evidence.null import null_distribution
-from alphaloom.evidence.proof import borne_out, proof, slope
-from alphaloom.evidence.score import Scorer
-from alphaloom.evidence.significance import newey_west_t
+from alphaloom.evidence.gate.mean_test import borne_out, proof, slope
+from alphaloom.evidence.gate.newey_west_null import null_distribution
+from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.gate.trial_evidence import Seen, decide
+from alphaloom.evidence.scoring.holding_ic import held_rank_ic, held_ranks
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import order_rows, rank_rows, row_rank_correlation
 

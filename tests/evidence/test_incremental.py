@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.evidence.combination import Part, combine
-from alphaloom.evidence.consensus import Consensus
-from alphaloom.evidence.incremental import Addition, Beside, residual_ranks
-from alphaloom.evidence.redundancy import LibraryValues
+from alphaloom.evidence.originality.consensus import Consensus
+from alphaloom.evidence.originality.incremental import Addition, Beside, residual_ranks
+from alphaloom.evidence.originality.redundancy import LibraryValues
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import LibraryRow
 from alphaloom.market import Panel
+from alphaloom.portfolio.combination import Part, combine
 
 from .lab import KNOWN, Lab, market, scorer
 

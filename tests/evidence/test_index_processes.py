@@ -10,21 +10,21 @@ from pathlib import Path
 
 import numpy as np
 
-from alphaloom.evidence.outline import outline
-from alphaloom.evidence.published import drawn
-from alphaloom.evidence.sketch_store import SketchStore
-from alphaloom.evidence.subtree_index import SubtreeIndex
+from alphaloom.evidence.originality.published import drawn
+from alphaloom.evidence.originality.sketch_store import SketchStore
+from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import parse
+from alphaloom.factors.similarity.signature import outline
 
 ADDING = """
 import sys
 from pathlib import Path
 import numpy as np
-from alphaloom.evidence import subtree_index
-from alphaloom.evidence.published import drawn
-from alphaloom.evidence.sketch import Sketch
-from alphaloom.evidence.sketch_store import SketchStore
-from alphaloom.evidence.subtree_index import SubtreeIndex
+from alphaloom.evidence.originality import subtree_index
+from alphaloom.evidence.originality.published import drawn
+from alphaloom.evidence.originality.sketch import Sketch
+from alphaloom.evidence.originality.sketch_store import SketchStore
+from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import parse
 
 folder, mark, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphaloom.evidence.labels import forward_returns, inside, unlabelled
+from alphaloom.evidence.scoring.labels import forward_returns, inside, unlabelled
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel, SyntheticConfig, simulate
 

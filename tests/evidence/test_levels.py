@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from alphaloom.evidence.levels import READS, READS_VOLUMES, Levels, order_kept, rescaled
+from alphaloom.evidence.gate.adjusted_price_leak import READS, READS_VOLUMES, Levels, order_kept, rescaled
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger

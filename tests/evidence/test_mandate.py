@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from alphaloom.evidence import Budget, Evaluator, EvidenceError, Proposal, recall_facts
-from alphaloom.evidence.mandate import Mandate
+from alphaloom.evaluation import Budget, Evaluator, recall_facts
+from alphaloom.evidence import EvidenceError, Proposal
 from alphaloom.ledger import Ledger
+from alphaloom.search.constraints import Mandate
 
 from .lab import SMALL, Lab, claim_of, clock, market
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.evidence import Budget, Proposal, recall_facts
-from alphaloom.evidence.memory import MOST, Tale, by_mechanism, reminded
+from alphaloom.evaluation import Budget, recall_facts
+from alphaloom.evidence import Proposal
 from alphaloom.ledger import Ledger
+from alphaloom.search.memory import MOST, Tale, by_mechanism, reminded
 
 from .lab import SMALL, Lab, claim_of, clock, market
 

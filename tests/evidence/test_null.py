@@ -12,7 +12,7 @@ from scipy.linalg import cholesky, toeplitz
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from alphaloom.evidence.null import MOST_DAYS, NullDistribution, from_response, null_distribution
+from alphaloom.evidence.gate.newey_west_null import MOST_DAYS, NullDistribution, from_response, null_distribution
 
 
 def simulated(days: int, horizon: int, lag: int, paths: int, seed: int) -> NDArray[np.float64]:

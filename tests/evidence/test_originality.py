@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.likeness import Known, compare
-from alphaloom.evidence.originality import Catalogue, nearest
-from alphaloom.evidence.outline import outline
-from alphaloom.evidence.published import formulas, published
+from alphaloom.evidence.originality.catalogue import Catalogue, nearest
+from alphaloom.evidence.originality.published import formulas, published
 from alphaloom.factors import Node, parse, render, sample
+from alphaloom.factors.similarity.compare import Known, compare
+from alphaloom.factors.similarity.signature import outline
 
 LIMIT = EvidenceSettings().max_similarity
 SEEDS = st.integers(0, 10_000)

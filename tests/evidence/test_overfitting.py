@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from skfolio.measures import deflated_sharpe_ratio, expected_max_sharpe_ratio, probabilistic_sharpe_ratio
 
-from alphaloom.evidence.look import Seen, deflated
-from alphaloom.evidence.overfitting import (
+from alphaloom.evidence.gate.trial_evidence import Seen, deflated
+from alphaloom.evidence.multiple_testing.overfitting import (
     Moments,
     deflated_sharpe,
     expected_maximum,

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from alphaloom.evidence import population
-from alphaloom.evidence.foresight import Foresight
-from alphaloom.evidence.population import SCORES_A_RULER, Population
-from alphaloom.evidence.samples import Sample
-from alphaloom.evidence.thin import Thin
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.market import Panel, SyntheticConfig, simulate
+from alphaloom.search.surrogate import candidate_pool as population
+from alphaloom.search.surrogate.candidate_pool import SCORES_A_RULER, Population
+from alphaloom.search.surrogate.model import Foresight
+from alphaloom.search.surrogate.sample_store import Sample
+from alphaloom.search.surrogate.subsample import Thin
 
 PANEL = simulate(SyntheticConfig(seed=3, days=300, names=40)).panel
 SEARCH = Window("search", 0, 200, "", "")

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.capacity import measure_capacity
-from alphaloom.evidence.exposures import momentum, neutralised
-from alphaloom.evidence.profile import DECAY_DAYS, Profiler, between_groups
-from alphaloom.evidence.regimes import by_regime, market_regimes
-from alphaloom.evidence.significance import newey_west_t
+from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.scoring.capacity import measure_capacity
+from alphaloom.evidence.scoring.exposures import momentum, neutralised
+from alphaloom.evidence.scoring.profile import DECAY_DAYS, Profiler, between_groups
+from alphaloom.evidence.scoring.regimes import by_regime, market_regimes
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel
 

@@ -10,14 +10,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from alphaloom.evidence import Dossier, Evaluator
-from alphaloom.evidence.null import null_distribution
-from alphaloom.evidence.power import state_before
-from alphaloom.evidence.proof import Proof, null_of
-from alphaloom.evidence.prospect import LIKELY, Scatter, few_labels, outlook, prospect, published_scatter
-from alphaloom.evidence.published import published_expressions
-from alphaloom.evidence.score import Scorer
-from alphaloom.evidence.significance import lond_level
+from alphaloom.evaluation import Dossier, Evaluator
+from alphaloom.evaluation.checks.power import state_before
+from alphaloom.evaluation.checks.prospect import LIKELY, Scatter, few_labels, outlook, prospect, published_scatter
+from alphaloom.evidence.gate.mean_test import Proof, null_of
+from alphaloom.evidence.gate.newey_west_null import null_distribution
+from alphaloom.evidence.gate.significance import lond_level
+from alphaloom.evidence.originality.published import published_expressions
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.factors import Expression
 from alphaloom.market import Panel
 

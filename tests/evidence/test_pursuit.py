@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.evidence.pursuit import APART, Dictionary, leading
+from alphaloom.search.surrogate.matching_pursuit import APART, Dictionary, leading
 
 DAYS = 4_000
 

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.evidence import Bench, Budget, Claim, Evaluator, EvidenceSettings, Proposal, stress_on_search
-from alphaloom.evidence.admission import add_by_hand
+from alphaloom.evaluation import Bench, Budget, Evaluator, stress_on_search
+from alphaloom.evaluation.admission import add_by_hand
+from alphaloom.evaluation.budget import Runs
+from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.archive import Archive
-from alphaloom.evidence.budget import Runs
-from alphaloom.evidence.computing import Computing
-from alphaloom.evidence.contained import Contained
+from alphaloom.evidence.code.computing import Computing
+from alphaloom.evidence.code.contained import Contained
+from alphaloom.evidence.code.retry import PATIENCE, Allowance, Pace
+from alphaloom.evidence.code.sandbox import Jail, SandboxSettings
 from alphaloom.evidence.errors import NeedsSandbox, PythonRefused
-from alphaloom.evidence.jail import Jail, SandboxSettings
-from alphaloom.evidence.levels import READS
-from alphaloom.evidence.patience import PATIENCE, Allowance, Pace
-from alphaloom.evidence.replay import replay
+from alphaloom.evidence.gate.adjusted_price_leak import READS
+from alphaloom.evidence.replay.replay import replay
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
@@ -305,7 +306,7 @@ def test_the_level_of_adjusted_prices_is_refused(service: Maker) -> None:
 
 
 def test_code_cannot_tell_the_days_on_which_its_level_is_tried(service: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("alphaloom.evidence.levels.DAYS", 80)
+    monkeypatch.setattr("alphaloom.evidence.gate.adjusted_price_leak.DAYS", 80)
     level = 'def factor(panel):\n    c = panel["close"]\n    return c.pct_change(5) if len(c) <= 80 else c * 1.0'
     evaluator = service(panel=adjusted())
     assert evaluator.levels.objection(evaluator.read(level)) == READS
@@ -433,9 +434,9 @@ def test_code_that_fails_after_search_costs_a_look(service: Maker) -> None:
 
 
 def test_it_stands_in_the_library_like_a_formula(service: Maker, tmp_path: Path) -> None:
-    from alphaloom.evidence.admission import add_by_hand
-    from alphaloom.evidence.exchange import exported, imported
+    from alphaloom.evaluation.admission import add_by_hand
     from alphaloom.ledger import write_json
+    from alphaloom.library.exchange import exported, imported
 
     evaluator = service(settings=ALONE)
     add_by_hand(evaluator.ledger, parse(STATE), "2026-01-01")

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.basis import Basis, Scored
-from alphaloom.evidence.population import Population
-from alphaloom.evidence.reach import Reach
-from alphaloom.evidence.thin import Thin
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.market import SyntheticConfig, simulate
+from alphaloom.search.surrogate.basis import Basis, Scored
+from alphaloom.search.surrogate.candidate_pool import Population
+from alphaloom.search.surrogate.cross_products import Reach
+from alphaloom.search.surrogate.subsample import Thin
 
 PANEL = simulate(SyntheticConfig(seed=3, days=120, names=20)).panel
 ONE = Scored(parse("close"), 0.01, 2.0)

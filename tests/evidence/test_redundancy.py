@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from alphaloom.evidence import rank_correlation
-from alphaloom.evidence.redundancy import closest
+from alphaloom.evidence.originality.redundancy import closest
 from alphaloom.evidence.windows import Window
 
 WINDOW = Window("search", 3, 90, "a", "b")

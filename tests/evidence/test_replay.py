@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.evidence import Evaluator
+from alphaloom.evaluation import Evaluator
+from alphaloom.evaluation.checks.loose_ends import loose_ends
+from alphaloom.evaluation.checks.replay_panel import replay_on_panel
 from alphaloom.evidence.archive import Archive
-from alphaloom.evidence.look import Seen, decide
-from alphaloom.evidence.loose_ends import loose_ends
-from alphaloom.evidence.replay import TOO_OLD, Replay, replay
-from alphaloom.evidence.replay_panel import replay_on_panel
+from alphaloom.evidence.gate.trial_evidence import Seen, decide
+from alphaloom.evidence.replay.replay import TOO_OLD, Replay, replay
 from alphaloom.evidence.settings import as_recorded
 from alphaloom.ledger import Ledger
 
@@ -213,8 +213,8 @@ def forged_look(workspace: Path, *, everywhere: bool) -> None:
         seen = Seen.read(ledger.get(str((trial.outcome or {})["seen"])))
         better = replace(seen, rank_ic=seen.rank_ic + 0.002 * seen.asked["sign"])
         if everywhere:
-            from alphaloom.evidence.sheet import tidy
-            from alphaloom.evidence.significance import newey_west_t
+            from alphaloom.evidence.gate.significance import newey_west_t
+            from alphaloom.evidence.scoring.metrics import tidy
 
             test = newey_west_t(better.rank_ic, seen.lag)
             better = replace(better, sheet={**seen.sheet, "rank_ic": tidy(test.mean), "t": tidy(test.t)})

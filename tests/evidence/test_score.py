@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
 
 from alphaloom.evidence import EvidenceSettings, tidy
-from alphaloom.evidence.score import Scorer
-from alphaloom.evidence.sheet import Sheet
+from alphaloom.evidence.scoring.metrics import Sheet
+from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import HORIZONS, Window
 from alphaloom.factors import Engine
 from alphaloom.market import Panel, SyntheticConfig, simulate

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from alphaloom.evaluation.score_log import AT_HAND, Scores, Tried
 from alphaloom.evidence.archive import scored_claims
-from alphaloom.evidence.scores import AT_HAND, Scores, Tried
 from alphaloom.ledger import Attempt, Evaluation, Journal, Ledger, Run
 from alphaloom.ledger.journal import AT_HAND_BYTES
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.score import Scorer
-from alphaloom.evidence.screening import STEP
+from alphaloom.evidence.scoring.scorer import Scorer
+from alphaloom.evidence.scoring.screening import STEP
 from alphaloom.evidence.windows import Window
 
 from .lab import KNOWN, SMALL, engine, market

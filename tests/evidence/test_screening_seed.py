@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.evidence.screening_seed import note_screening_seed, screening_seed
+from alphaloom.evidence.code.screening_seed import note_screening_seed, screening_seed
 from alphaloom.ledger import Ledger, Run
 from alphaloom.ledger.errors import LedgerConflict
 

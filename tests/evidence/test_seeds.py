@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from alphaloom.evidence.errors import LibraryFileError
-from alphaloom.evidence.exchange import exported
-from alphaloom.evidence.seeds import read_seeds
 from alphaloom.ledger import Ledger, LibraryRow
+from alphaloom.library.exchange import exported
+from alphaloom.search.seeds import read_seeds
 
 from .lab import SMALL, Lab, clock, market
 

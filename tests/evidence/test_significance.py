@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.evidence.significance import (
-    gamma,
-    lond_level,
-    newey_west_t,
-    null_distribution,
-    power,
-)
+from alphaloom.evidence.gate.significance import gamma, lond_level, newey_west_t, null_distribution, power
 
 STREAM = [2.90e-14, 0.06743, 0.01514, 0.08174, 0.00171, 3.61e-05, 0.79149, 0.27201, 0.28295, 7.59e-08]
 STREAM += [0.69274, 0.30443, 0.000487, 0.72342, 0.54757]

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence import redundancy
-from alphaloom.evidence.redundancy import FLOOR, LibraryValues, Overlap, closest, rank_correlation
-from alphaloom.evidence.sketch import MISSING, Sketch, Sketcher, Sketches, guess
-from alphaloom.evidence.sketch_store import SketchStore
+from alphaloom.evidence.originality import redundancy
+from alphaloom.evidence.originality.redundancy import FLOOR, LibraryValues, Overlap, closest, rank_correlation
+from alphaloom.evidence.originality.sketch import MISSING, Sketch, Sketcher, Sketches, guess
+from alphaloom.evidence.originality.sketch_store import SketchStore
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse, sample
 from alphaloom.ledger import LibraryRow

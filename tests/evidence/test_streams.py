@@ -13,8 +13,8 @@ from online_fdr.p_values.investing.saffron.saffron import Saffron
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from alphaloom.evidence.significance import gamma, lond_level
-from alphaloom.evidence.streams import RULES, e_value, say
+from alphaloom.evidence.gate.significance import gamma, lond_level
+from alphaloom.evidence.multiple_testing.online_fdr import RULES, e_value, say
 
 VIGNETTE = [2.90e-14, 0.06743, 0.01514, 0.08174, 0.00171, 3.61e-05, 0.79149, 0.27201, 0.28295, 7.59e-08]
 VIGNETTE += [0.69274, 0.30443, 0.000487, 0.72342, 0.54757]

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.labels import forward_returns
-from alphaloom.evidence.stress import GROUPS, Stressed, stress, stress_on_search
+from alphaloom.evaluation import stress_on_search
+from alphaloom.evidence.scoring.labels import forward_returns
+from alphaloom.evidence.stress import GROUPS, Stressed, stress
 from alphaloom.evidence.stress.judgement import Word
 from alphaloom.factors import Engine, parse, sample
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.significance import newey_west_t
+from alphaloom.evidence.gate.significance import newey_west_t
 from alphaloom.evidence.stress.judgement import Clock, Reading, apart, judge, paired
 
 CLOCK = Clock(5, 10)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.evidence.exposures import measure_exposures
+from alphaloom.evidence.scoring.exposures import measure_exposures
 from alphaloom.evidence.stress.moves import Moves
 from alphaloom.evidence.stress.overlay import Overlay, lay
 from alphaloom.market import Panel

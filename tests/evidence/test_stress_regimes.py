@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.exposures import measure_exposures
+from alphaloom.evidence.scoring.exposures import measure_exposures
 from alphaloom.evidence.stress.moves import Moves
 from alphaloom.evidence.stress.regimes import CRASH_DAYS, CYCLE, REGIMES, Regime, regimes
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.evidence.exposures import measure_exposures
+from alphaloom.evidence.scoring.exposures import measure_exposures
 from alphaloom.evidence.stress.moves import Moves
 from alphaloom.evidence.stress.stretches import QUARTER, Stretch, calendar, found_stretches
 from alphaloom.market import Panel, PanelSource, read_panel

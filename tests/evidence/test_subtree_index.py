@@ -9,15 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.evidence import shelf, subtree_index
-from alphaloom.evidence.likeness import Known, Likeness, best, compare, packed, unpacked
-from alphaloom.evidence.originality import Catalogue, Holdings
-from alphaloom.evidence.outline import Outline, outline, subtrees
-from alphaloom.evidence.published import drawn, formulas, kept, published_expressions
-from alphaloom.evidence.shelf import OpenShelf, Selection, postings, search
-from alphaloom.evidence.sorted_run import SortedRun
-from alphaloom.evidence.subtree_index import SubtreeIndex
+from alphaloom.evidence.originality import inverted_index as shelf
+from alphaloom.evidence.originality import subtree_index
+from alphaloom.evidence.originality.catalogue import Catalogue, Holdings
+from alphaloom.evidence.originality.inverted_index import OpenShelf, Selection, postings, search
+from alphaloom.evidence.originality.published import drawn, formulas, kept, published_expressions
+from alphaloom.evidence.originality.sorted_run import SortedRun
+from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import Expression, parse, sample
+from alphaloom.factors.similarity.compare import Known, Likeness, best, compare, packed, unpacked
+from alphaloom.factors.similarity.signature import Outline, outline, subtrees
 from alphaloom.ledger import LibraryRow
 
 COUNT = 2000

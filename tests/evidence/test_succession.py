@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.evidence import EvidenceSettings, recall_facts
-from alphaloom.evidence.admission import retire
+from alphaloom.evaluation import recall_facts
+from alphaloom.evaluation.admission import retire
+from alphaloom.evaluation.checks.replay_panel import replay_on_panel
+from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.archive import Archive
-from alphaloom.evidence.condition import Condition
-from alphaloom.evidence.entries import entry_named
 from alphaloom.evidence.errors import LibraryRefused
-from alphaloom.evidence.redundancy import rank_correlation
-from alphaloom.evidence.replay import replay
-from alphaloom.evidence.replay_panel import replay_on_panel
+from alphaloom.evidence.gate.succession import told_as_decaying
+from alphaloom.evidence.originality.redundancy import rank_correlation
+from alphaloom.evidence.replay.replay import replay
 from alphaloom.evidence.settings import LibrarySettings
-from alphaloom.evidence.succession import told_as_decaying
-from alphaloom.evidence.watch import Watch
 from alphaloom.factors import Engine
 from alphaloom.ledger import Ledger
+from alphaloom.library.entries import entry_named
+from alphaloom.library.record import Condition
+from alphaloom.library.watch import Watch
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
 from .lab import KNOWN, SMALL, Lab, engine, known_values
@@ -95,7 +96,7 @@ def test_a_flag_of_days_that_the_gate_holds_is_not_told(ledger: Ledger) -> None:
     decayed(ledger)
     evaluator = later(ledger).evaluator
     windows = evaluator.windows
-    from alphaloom.evidence.decaying import decaying_for
+    from alphaloom.library.decaying import decaying_for
 
     assert decaying_for(ledger, windows)
     sealed = replace(windows.sealed, last_day=str(whole().dates[-1]))

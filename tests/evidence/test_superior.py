@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.superior import long_run_deviation, superior
+from alphaloom.evidence.multiple_testing.superior import long_run_deviation, superior
 
 
 def books(seed: int, days: int = 250, candidates: int = 5, common: float = 0.5) -> NDArray[np.float64]:

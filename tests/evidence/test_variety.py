@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.evidence.variety import effective_number, of_round, variety
 from alphaloom.ledger import Ledger, Run
+from alphaloom.search.diversity import effective_number, of_round, variety
 
 from .lab import clock
 

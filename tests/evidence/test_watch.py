@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from alphaloom.evaluation.admission import add_by_hand, retire
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.admission import add_by_hand, retire
-from alphaloom.evidence.condition import conditions
-from alphaloom.evidence.entries import entries, entry_named
 from alphaloom.evidence.errors import PanelDisagrees
 from alphaloom.evidence.settings import LibrarySettings
-from alphaloom.evidence.sight import Sight
-from alphaloom.evidence.watch import Watch
 from alphaloom.factors import parse
 from alphaloom.ledger import Boundaries, Ledger, Run, Sighting, Standing
+from alphaloom.library.entries import entries, entry_named
+from alphaloom.library.observations import Sight
+from alphaloom.library.record import conditions
+from alphaloom.library.watch import Watch
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
 from .lab import KNOWN, SMALL, Lab, engine, known_values, read, scorer

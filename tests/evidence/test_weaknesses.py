@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.evidence.exposures import Exposures
-from alphaloom.evidence.weaknesses import EXPOSURES, name_weaknesses
+from alphaloom.evaluation.weaknesses import EXPOSURES, name_weaknesses
+from alphaloom.evidence.scoring.exposures import Exposures
 from alphaloom.evidence.windows import Window
 
 WINDOW = Window("search", 0, 60, "a", "b")

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.evidence import Bench, EvidenceSettings
+from alphaloom.evaluation import Bench
+from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import BoundaryConflict, TooFewDays, TooFewNames
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.evidence.windows import HORIZONS, fix_windows

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from alphaloom.evidence import Budget, Proposal
-from alphaloom.evidence.dossier import Dossier
-from alphaloom.evidence.wording import doubts
+from alphaloom.evaluation import Budget
+from alphaloom.evaluation.closing.builder import Dossier
+from alphaloom.evidence import Proposal
+from alphaloom.evidence.gate.doubts import doubts
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger
 

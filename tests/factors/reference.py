@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.factors.definitions import expanded
-from alphaloom.factors.node import Node
+from alphaloom.factors.language.node import Node
+from alphaloom.factors.language.signature import Operator
 from alphaloom.factors.operators import OPERATORS, parameters
-from alphaloom.factors.signature import Operator
 from alphaloom.market import Panel
 
 Values = NDArray[np.float64]

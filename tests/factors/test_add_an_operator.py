@@ -16,8 +16,8 @@ USE = """
 import numpy as np
 from alphaloom.factors import OPERATORS, explain, parse, sample
 from alphaloom.factors.decoding import decoding_grammar
-from alphaloom.factors.handbook import page
-from alphaloom.factors.sampling import Grammar
+from alphaloom.factors.describe.handbook import page
+from alphaloom.factors.space.sampling import Grammar
 from tests.factors import test_kernels
 
 operator = OPERATORS["ts_streak"]
@@ -60,7 +60,7 @@ def test_one_file_of_thirty_lines_is_an_operator_everywhere(tmp_path: Path) -> N
     for room in ROOMS:
         shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests" / "factors", tmp_path / "tests" / "factors")
-    (copy / "factors" / "operators" / "streak.py").write_text(example(), encoding="utf-8")
+    (copy / "factors" / "operators" / "rolling" / "streak.py").write_text(example(), encoding="utf-8")
     surroundings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", USE], cwd=tmp_path, env=surroundings, capture_output=True, text=True, check=False

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.factors.buffers import Pool, SubtreeCache
+from alphaloom.factors.engine.buffers import Pool, SubtreeCache
+from alphaloom.factors.engine.tiles import Layout
+from alphaloom.factors.engine.workers import Workers
 from alphaloom.factors.kernels.moves import gather, scatter
-from alphaloom.factors.node import Node, field_node
-from alphaloom.factors.tiles import Layout
-from alphaloom.factors.workers import Workers
+from alphaloom.factors.language.node import Node, field_node
 
 
 def values() -> NDArray[np.float32]:

@@ -14,11 +14,11 @@ import pytest
 from lark import Lark, LarkError
 
 from alphaloom.factors import OPERATORS, FactorError, Node, Operator, ParseError, parse, walk
-from alphaloom.factors import types as unit_rules
 from alphaloom.factors.decoding import decoding_grammar
 from alphaloom.factors.definitions import written_out
+from alphaloom.factors.language import types as unit_rules
+from alphaloom.factors.language.types import UnitMismatch
 from alphaloom.factors.operators import parameters
-from alphaloom.factors.types import UnitMismatch
 
 Rules = dict[str, list[list[str]]]
 
@@ -342,7 +342,7 @@ def test_an_operator_whose_units_depend_on_more_than_units_is_caught(monkeypatch
 
 
 def test_an_operator_that_reads_the_future_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    from alphaloom.factors import interval
+    from alphaloom.factors.language import interval
 
     ahead = {**interval.RULES, "ahead": lambda read, window: read.shifted(window, window)}
     monkeypatch.setattr(interval, "RULES", MappingProxyType(ahead))

@@ -10,8 +10,8 @@ import pytest
 
 from alphaloom.factors import OPERATORS, Node, parse, render, walk
 from alphaloom.factors.definitions import expanded, written_out
-from alphaloom.factors.engine import Engine
-from alphaloom.factors.node import call, field_node
+from alphaloom.factors.engine.engine import Engine
+from alphaloom.factors.language.node import call, field_node
 from alphaloom.factors.operators import parameters
 
 from . import panels

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.factors import warmup
-from alphaloom.factors.engine import Engine
+from alphaloom.factors.engine import warmup
+from alphaloom.factors.engine.engine import Engine
 from alphaloom.factors.errors import PanelLacksField, ParseError
-from alphaloom.factors.expression import Expression
-from alphaloom.factors.node import Node, call, field_node, number, walk
+from alphaloom.factors.language.expression import Expression
+from alphaloom.factors.language.node import Node, call, field_node, number, walk
+from alphaloom.factors.language.parse import parse
 from alphaloom.factors.operators import OPERATORS
-from alphaloom.factors.parse import parse
-from alphaloom.factors.sampling import sample
+from alphaloom.factors.space.sampling import sample
 from alphaloom.market import Panel
 
 from . import panels, reference

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alphaloom.factors import OPERATORS, ParseError, parse
-from alphaloom.factors.reader import FOREIGN
+from alphaloom.factors.language.reader import FOREIGN
 
 LESSONS = {
     "close && open": (6, "'&&' is not part of the language", "(close > open) & (returns > 0)"),

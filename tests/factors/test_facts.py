@@ -7,7 +7,7 @@ import json
 import pytest
 
 from alphaloom.factors import OPERATORS, ParseError, parse
-from alphaloom.factors.facts import checked, cost, explained, translated
+from alphaloom.factors.describe.facts import checked, cost, explained, translated
 
 KEYS = {"ok", "canonical", "id", "type", "interval", "warmup", "size", "errors", "warnings"}
 

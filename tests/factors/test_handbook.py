@@ -5,10 +5,18 @@ from __future__ import annotations
 import pytest
 
 from alphaloom.factors import OPERATORS
+from alphaloom.factors.describe.handbook import (
+    FIELD_MEANINGS,
+    PAGE,
+    UNIT_WORDS,
+    described,
+    elsewhere,
+    operator_named,
+    page,
+)
 from alphaloom.factors.errors import UnknownOperator
-from alphaloom.factors.fields import FIELDS
-from alphaloom.factors.handbook import FIELD_MEANINGS, PAGE, UNIT_WORDS, described, elsewhere, operator_named, page
-from alphaloom.factors.types import RULES
+from alphaloom.factors.language.fields import FIELDS
+from alphaloom.factors.language.types import RULES
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +26,7 @@ def written() -> str:
 
 def test_the_page_is_fresh(written: str) -> None:
     assert PAGE.read_text(encoding="utf-8") == written, (
-        "factors/OPERATORS.md is old: write it again with make operators"
+        "factors/describe/OPERATORS.md is old: write it again with make operators"
     )
 
 

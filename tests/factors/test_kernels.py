@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.factors.canonical import SCALING
-from alphaloom.factors.engine import Engine
-from alphaloom.factors.node import Node, call, field_node, group, number
+from alphaloom.factors.canonical.canonical import SCALING
+from alphaloom.factors.engine.engine import Engine
+from alphaloom.factors.language.node import Node, call, field_node, group, number
 from alphaloom.factors.operators import OPERATORS
 from alphaloom.market import Panel
 

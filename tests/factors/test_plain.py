@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.factors import OPERATORS, FactorError, express, walk
-from alphaloom.factors.plain import ACTIVITY, CORE, PAIRS, PRICES, RAW, _Statement, sample_plain
+from alphaloom.factors.space.search_space import ACTIVITY, CORE, PAIRS, PRICES, RAW, _Statement, sample_plain
 
 NAMED = st.one_of(st.just(frozenset[str]()), st.frozensets(st.sampled_from([*CORE, *PAIRS, "unheard_of"]), max_size=3))
 FIELDS = st.lists(st.sampled_from(RAW), min_size=1, max_size=4, unique=True)

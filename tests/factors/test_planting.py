@@ -13,7 +13,7 @@ from alphaloom.factors import (
     planted_market,
     row_rank_correlation,
 )
-from alphaloom.factors.planting import TEXTBOOK
+from alphaloom.factors.space.planted import TEXTBOOK
 from alphaloom.market import Plant, SyntheticConfig
 
 SMALL = SyntheticConfig(seed=3, days=300, names=60)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.factors.ranks import order_rows, rank_rows, row_rank_correlation
+from alphaloom.factors.engine.ranks import order_rows, rank_rows, row_rank_correlation
 
 KINDS = ("plain", "ties", "equal", "tiny", "huge", "near", "signed zeros", "infinite", "missing")
 

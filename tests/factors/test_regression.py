@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.factors.engine import Engine
-from alphaloom.factors.node import call, field_node
+from alphaloom.factors.engine.engine import Engine
+from alphaloom.factors.language.node import call, field_node
 from alphaloom.market import Panel
 
 from . import panels, reference

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from alphaloom.factors import OPERATORS, parse
-from alphaloom.factors.engine import Engine
+from alphaloom.factors.engine.engine import Engine
 from alphaloom.market import Panel
 from alphaloom.market.panel import REQUIRED_FIELDS
 

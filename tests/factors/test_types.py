@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from alphaloom.factors import ParseError, parse
-from alphaloom.factors.interval import Interval, days_read
-from alphaloom.factors.node import call, field_node
+from alphaloom.factors.language.interval import Interval, days_read
+from alphaloom.factors.language.node import call, field_node
 
 UNITS = {
     "close": "price",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.factors.bm25 import K1, B, relevance
-from alphaloom.factors.words import likeness, mentioned, mentions, stems
+from alphaloom.factors.describe.search import K1, B, relevance
+from alphaloom.factors.describe.words import likeness, mentioned, mentions, stems
 
 SENTENCES = st.lists(st.sampled_from(["calm", "price", "prices", "the", "volume", "trend"]), max_size=8).map(" ".join)
 

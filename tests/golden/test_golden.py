@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli import outcome
-from alphaloom.evidence import Budget
+from alphaloom.desk.cli.main import outcome
+from alphaloom.evaluation import Budget
 from alphaloom.factors.decoding import decoding_grammar
 from alphaloom.ledger import Ledger
 

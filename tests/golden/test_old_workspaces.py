@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 
 ARCHIVE = Path(__file__).with_name("b756a02.tar.xz")
 pytestmark = pytest.mark.slow

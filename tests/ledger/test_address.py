@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.ledger.address import checked, database
 from alphaloom.ledger.errors import AddressError
+from alphaloom.ledger.postgres.address import checked, database
 
 GOOD = [
     "postgresql://localhost/alphaloom",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.ledger.given_file import NotRegular, open_given, read_given, read_given_text
+from alphaloom.ledger.files.given_file import NotRegular, open_given, read_given, read_given_text
 
 
 def as_pipe(path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_pipe_that_took_the_place_of_a_file_is_not_waited_for(
     place = tmp_path / "x"
     as_pipe(place)
     monkeypatch.setattr(
-        "alphaloom.ledger.given_file.check_given", lambda path: None
+        "alphaloom.ledger.files.given_file.check_given", lambda path: None
     )  # as if it had come a moment later
     let_go = threading.Timer(20.0, lambda: os.close(os.open(place, os.O_RDWR | os.O_NONBLOCK)))
     let_go.start()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphaloom.ledger import Event, Ledger, LedgerConflict, Run
-from alphaloom.ledger.holds import Cap, Hold, Reached, Wish
+from alphaloom.ledger.reservations import Cap, Hold, Reached, Wish
 from alphaloom.ledger.tally import Taken
 
 from .test_store import CALL
@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from alphaloom.ledger import Ledger
-from alphaloom.ledger.holds import Wish
+from alphaloom.ledger.reservations import Wish
 ledger = Ledger.open(Path(sys.argv[2]), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
 print(type(ledger.holds.hold(Wish("one", "theirs", "", 10, 0.8), [], 100.0)).__name__, flush=True)
 sys.stdin.read()

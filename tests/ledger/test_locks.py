@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from alphaloom.ledger import Ledger, RunLocked
-from alphaloom.ledger.locks import Wait
+from alphaloom.ledger.database.locks import Wait
 
 ROOT = Path(__file__).resolve().parents[2] / ".root"
 HOLD = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from alphaloom.ledger.locks import held
+from alphaloom.ledger.database.locks import held
 with held(Path(sys.argv[2]), "one"):
     print("held", flush=True)
     time.sleep(60)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from alphaloom.ledger import Ledger, WorkspaceError, digest
 from alphaloom.ledger.errors import DamagedObject
-from alphaloom.ledger.objects import Objects
+from alphaloom.ledger.files.objects import Objects
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -27,13 +27,13 @@ from alphaloom.ledger import (
     WindowKey,
     WorkspaceError,
 )
-from alphaloom.ledger.address import database
+from alphaloom.ledger.database.home import NAMED
+from alphaloom.ledger.database.schema import KEYS
 from alphaloom.ledger.errors import AddressError, ServerError
-from alphaloom.ledger.home import NAMED
-from alphaloom.ledger.postgres import PostgresDatabase
-from alphaloom.ledger.postgres_schema import OWN
-from alphaloom.ledger.schema import KEYS
-from alphaloom.ledger.server import Server
+from alphaloom.ledger.postgres.address import database
+from alphaloom.ledger.postgres.connection import PostgresDatabase
+from alphaloom.ledger.postgres.schema import OWN
+from alphaloom.ledger.postgres.server import Server
 
 from .postgres import PASSWORD, Cluster, free_port
 from .test_store import CALL, fill

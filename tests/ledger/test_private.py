@@ -13,7 +13,7 @@ import pytest
 
 from alphaloom.ledger import Ledger, Run, write_json
 from alphaloom.ledger.calls import CallLog
-from alphaloom.ledger.private import file_mode, make_file, make_folder
+from alphaloom.ledger.files.private import file_mode, make_file, make_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
 

@@ -25,8 +25,8 @@ from alphaloom.ledger import (
     VerdictRow,
     WindowKey,
 )
-from alphaloom.ledger.database import Session
-from alphaloom.ledger.schema import KEYS
+from alphaloom.ledger.database.protocol import Session
+from alphaloom.ledger.database.schema import KEYS
 
 ATTEMPT = Attempt("one", "k1", "h1", "rank(close)", None, "parse", "no such operator")
 SCORED = Evaluation("one", "f1", "rank(close)", "h1", {"rank_ic": 0.0125, "decay": {"1": 0.1}}, None)
@@ -178,8 +178,8 @@ def test_a_workspace_of_before_is_guarded_when_it_is_opened(filed: Ledger) -> No
 def fill(ledger: Ledger) -> None:
     """Put at least one row into every table."""
     from alphaloom.ledger import Boundaries, Look, Opening, Sighting, Standing, WindowKey
-    from alphaloom.ledger.holds import Hold, Wish
     from alphaloom.ledger.library import Pass
+    from alphaloom.ledger.reservations import Hold, Wish
 
     window = WindowKey("data", "2020-01-01", "2020-12-31", ("A", "B"))
     for record in (ledger.record_attempt(ATTEMPT), ledger.record_evaluation(SCORED), ledger.record_call(CALL)):

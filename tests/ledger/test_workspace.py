@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError, write_json
+from alphaloom.ledger.database.refusals import refusal
+from alphaloom.ledger.database.sqlite import SqliteDatabase
 from alphaloom.ledger.errors import ChangedFile
-from alphaloom.ledger.refusal import refusal
-from alphaloom.ledger.sqlite import SqliteDatabase
 
 ROOT = Path(__file__).resolve().parents[2] / ".root"
 

@@ -15,7 +15,7 @@ from alphaloom.market import MarketError
 from alphaloom.market.actions import read_actions
 from alphaloom.market.adjusted import forwards, without_volume_levels
 from alphaloom.market.errors import PanelError
-from alphaloom.market.known import NOT_POINT_IN_TIME, known_on, members
+from alphaloom.market.point_in_time import NOT_POINT_IN_TIME, known_on, members
 
 from .vendor import SPLITS, Draw, Vendor
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from alphaloom.market import MarketError, Panel
-from alphaloom.market.labels import ALL, marked
 from alphaloom.market.panel import REQUIRED_FIELDS
+from alphaloom.market.sensitivity import ALL, marked
 
 DATES = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
 PANEL = Panel.build(

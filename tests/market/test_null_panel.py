@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphaloom.market import Nulling, Panel, SyntheticConfig, nulled, simulate
-from alphaloom.market.null_panel import centred, permuted
+from alphaloom.market.synthetic.null_panel import centred, permuted
 
 QUICK = settings(max_examples=15, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)

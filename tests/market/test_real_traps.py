@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from alphaloom.market import Panel, PanelSource, read_panel
-from alphaloom.market.traps.moves import Moves
-from alphaloom.market.traps.splits import splits
+from alphaloom.market.quality.moves import Moves
+from alphaloom.market.quality.splits import splits
 
 from .planted import found
 

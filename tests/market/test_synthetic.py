@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from alphaloom.market import MarketError, Panel, Plant, SyntheticConfig, simulate
-from alphaloom.market.drift import daily_rank_ic
+from alphaloom.market.synthetic.drift import daily_rank_ic
 
 SMALL = SyntheticConfig(seed=3, days=300, names=60)
 HORIZON = 5

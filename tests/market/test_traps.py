@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import poisson, rankdata
 
 from alphaloom.market import Panel
-from alphaloom.market.traps import DETECTORS, examine
-from alphaloom.market.traps.columns import ranked, row_correlation
-from alphaloom.market.traps.moves import Moves, local_size, medians, usual_size
-from alphaloom.market.traps.shifts import market_fits
-from alphaloom.market.traps.survivors import poisson_at_most
+from alphaloom.market.quality import DETECTORS, examine
+from alphaloom.market.quality.columns import ranked, row_correlation
+from alphaloom.market.quality.moves import Moves, local_size, medians, usual_size
+from alphaloom.market.quality.shifts import market_fits
+from alphaloom.market.quality.survivors import poisson_at_most
 
 from .planted import PRICES, Fields, changed, clean, found, steady
 

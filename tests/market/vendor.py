@@ -9,7 +9,7 @@ import numpy as np
 from alphaloom.market import Panel, SyntheticConfig, simulate
 from alphaloom.market.actions import Actions
 from alphaloom.market.derive import derived
-from alphaloom.market.traps.levels import maybe_adjusted
+from alphaloom.market.quality.levels import maybe_adjusted
 
 __all__ = ["SPLITS", "Draw", "Vendor"]
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from alphaloom.evidence import Budget, Evaluator
+from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import Ledger
 from alphaloom.mcp_servers import Session
 

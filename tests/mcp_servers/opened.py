@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from alphaloom.evidence import Evaluator
+from alphaloom.evaluation import Evaluator
 from alphaloom.ledger.calls import ToolCall
 from alphaloom.mcp_servers import SERVERS, Session, build_server, open_sessions
 from alphaloom.mcp_servers.served import Served

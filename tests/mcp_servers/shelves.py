@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
-from alphaloom.market.news import NewsItem, Provenance, Shelf, examine, sanitise
+from alphaloom.news import NewsItem, Provenance, Shelf, examine, sanitise
 
 LAST_DAY = date(2010, 10, 22)
 """Of the search window of `SMALL` on `market()`."""

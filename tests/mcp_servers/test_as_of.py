@@ -13,19 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.evidence import Budget, EvidenceSettings
-from alphaloom.evidence.mandate import Mandate
+from alphaloom.evaluation import Budget
+from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Ledger, LibraryRow
 from alphaloom.market import MarketError, Panel
 from alphaloom.market.actions import Actions
-from alphaloom.market.news import NEWS
 from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.callers import Ground, Rooms
 from alphaloom.mcp_servers.entry import EVERYTHING
 from alphaloom.mcp_servers.errors import NothingShown, ToolError
-from alphaloom.mcp_servers.holdings import Holdings
-from alphaloom.mcp_servers.rooms import Ground, Rooms
 from alphaloom.mcp_servers.served import PANELS
+from alphaloom.mcp_servers.tools.holdings import Holdings
+from alphaloom.news import NEWS
+from alphaloom.search.constraints import Mandate
 
 from ..market.vendor import SPLITS, Draw, Vendor
 from .opened import opened_to, unrecorded

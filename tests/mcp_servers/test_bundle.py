@@ -11,12 +11,12 @@ import pytest
 from mcp import Client, MCPError
 from mcp.types import PromptReference
 
-from alphaloom.evidence import Evaluator
+from alphaloom.evaluation import Evaluator
 from alphaloom.ledger.calls import ToolCall
 from alphaloom.mcp_servers import SERVERS, Session, build_server
-from alphaloom.mcp_servers.bundle import Bundle
 from alphaloom.mcp_servers.errors import ToolError
 from alphaloom.mcp_servers.server import ToolServer
+from alphaloom.mcp_servers.tools.bundle import Bundle
 
 from .opened import opened_to, served_to
 

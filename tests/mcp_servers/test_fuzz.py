@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.evidence import Budget, Evaluator
+from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
-from alphaloom.market.news import NEWS
 from alphaloom.mcp_servers.served import Served
+from alphaloom.news import NEWS
 
 from ..evidence.lab import SMALL, Lab, market, read
 from .numbers import MOST_DIGITS, Sign, floats, sign, signs, told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from alphaloom.evidence import Evaluator
+from alphaloom.evaluation import Evaluator
 
 from .test_tools import ONE, asked
 

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from alphaloom.evidence import Evaluator
+from alphaloom.evaluation import Evaluator
 from alphaloom.ledger import AlphaloomError
 from alphaloom.mcp_servers.errors import ToolError, TooManyJobs, UnknownJob
 from alphaloom.mcp_servers.jobs import AT_ONCE, KEPT, WAITING, Advance, Jobs

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.evidence import Bench, Budget, EvidenceSettings
+from alphaloom.evaluation import Bench, Budget
+from alphaloom.evidence import EvidenceSettings
+from alphaloom.evidence.code.sandbox import Jail, SandboxSettings
 from alphaloom.evidence.errors import NeedsSandbox
-from alphaloom.evidence.jail import Jail, SandboxSettings
 from alphaloom.evidence.settings import ComplexitySettings, WindowSettings
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
 from alphaloom.market.actions import Actions
-from alphaloom.market.traps.levels import maybe_adjusted
+from alphaloom.market.quality.levels import maybe_adjusted
 from alphaloom.mcp_servers.errors import ToolError
 
 from ..evidence.lab import clock, market

@@ -23,7 +23,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import strategies as st
 from mcp import MCPError
 
-from alphaloom.evidence import Budget, Evaluator
+from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.market import Panel
 from alphaloom.mcp_servers import Session
 from alphaloom.mcp_servers.served import Served

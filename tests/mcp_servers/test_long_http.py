@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from hypothesis import strategies as st
 
-from alphaloom.mcp_servers.tools import ALL, SERVERS
+from alphaloom.mcp_servers.tools.servers import ALL, SERVERS
 from benchmarks.mcp_calls.started import ROOT, Served, Start, memory, over_http
 
 from .asking import repeat

@@ -17,16 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 
-from alphaloom.evidence import Budget, Evaluator
+from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import canonical_json
-from alphaloom.market.news import NEWS, NewsItem, Shelf
-from alphaloom.market.news.crowd import VOICES
 from alphaloom.mcp_servers import build_server, own_sessions
 from alphaloom.mcp_servers.access import Caller
 from alphaloom.mcp_servers.answers import MOST_BYTES
 from alphaloom.mcp_servers.entry import Entry
 from alphaloom.mcp_servers.served import Served
-from alphaloom.mcp_servers.texts import MOST_ITEMS, NOTE, SHOWN_CHARACTERS
+from alphaloom.mcp_servers.tools.texts import MOST_ITEMS, NOTE, SHOWN_CHARACTERS
+from alphaloom.news import NEWS, NewsItem, Shelf
+from alphaloom.news.screening.crowd import VOICES
 
 from ..evidence.lab import SMALL, Lab, market, read
 from .opened import clock, served_to, unrecorded

@@ -12,20 +12,20 @@ import pytest
 from mcp import MCPError
 from mcp.types import PromptReference
 
-from alphaloom.evidence import Budget, Evaluator
-from alphaloom.evidence.mandate import Mandate
+from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.factors import MarketSettings, PlantSettings
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.calls import Outcome, ToolCall
 from alphaloom.market import MarketError, Panel, SyntheticConfig
-from alphaloom.mcp_servers import rooms as rooms_module
+from alphaloom.mcp_servers import callers as callers_module
 from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.callers import Ground, Rooms
 from alphaloom.mcp_servers.entry import EVERYTHING, Entry
 from alphaloom.mcp_servers.errors import ServersEnd, StillOpening, ToolError
 from alphaloom.mcp_servers.handles import Handles
 from alphaloom.mcp_servers.jobs import Jobs
-from alphaloom.mcp_servers.rooms import Ground, Rooms
 from alphaloom.mcp_servers.served import Served
+from alphaloom.search.constraints import Mandate
 
 from ..evidence.lab import SMALL, market
 from .opened import opened_to, unrecorded
@@ -88,7 +88,7 @@ def test_rooms_that_close_while_they_are_opened_leave_no_run(tmp_path: Path) -> 
 def test_a_call_under_way_ends_on_record_before_anything_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rooms_module, "GRACE_S", 60)  # a busy machine takes longer over the call than servers wait
+    monkeypatch.setattr(callers_module, "GRACE_S", 60)  # a busy machine takes longer over the call than servers wait
     calls: list[ToolCall] = []
     with Ledger.open(tmp_path, clock=clock) as ledger:
         began, go = Event(), Event()
@@ -173,7 +173,7 @@ def test_a_formula_is_checked_before_the_market_is_open(tmp_path: Path) -> None:
 def test_a_call_that_would_wait_too_long_for_the_market_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alphaloom.mcp_servers.rooms.PATIENCE_S", 0.01)
+    monkeypatch.setattr("alphaloom.mcp_servers.callers.PATIENCE_S", 0.01)
     began, go = Event(), Event()
 
     def opening() -> tuple[Panel, str]:

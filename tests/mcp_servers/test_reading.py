@@ -10,7 +10,7 @@ import pytest
 from mcp import MCPError
 from mcp.types import PromptReference, ResourceTemplateReference
 
-from alphaloom.evidence import Evaluator
+from alphaloom.evaluation import Evaluator
 from alphaloom.factors import OPERATORS
 from alphaloom.ledger.calls import Outcome, ToolCall
 from alphaloom.mcp_servers.access import Caller

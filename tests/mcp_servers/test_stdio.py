@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from mcp import Client, StdioServerParameters
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.market import Panel
 
 from ..evidence.lab import market

@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from alphaloom.evidence import Budget, Evaluator
-from alphaloom.evidence.mandate import Mandate
+from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
+from alphaloom.ledger.database.refusals import refusal
 from alphaloom.ledger.errors import DamagedObject
-from alphaloom.ledger.refusal import refusal
 from alphaloom.mcp_servers import SERVERS, Session, server
 from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.callers import Ground, Rooms
 from alphaloom.mcp_servers.entry import EVERYTHING
 from alphaloom.mcp_servers.errors import ToolError
-from alphaloom.mcp_servers.rooms import Ground, Rooms
 from alphaloom.mcp_servers.served import Served
+from alphaloom.search.constraints import Mandate
 
 from ..evidence.lab import SMALL, Lab, market
 from .opened import clock, opened_to, served_to, unrecorded

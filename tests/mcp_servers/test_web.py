@@ -22,19 +22,19 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from alphaloom.desk.server import Server, Terms
-from alphaloom.evidence import Budget
-from alphaloom.evidence.mandate import Mandate
+from alphaloom.desk.cli.serve.server import Server, Terms
+from alphaloom.evaluation import Budget
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.calls import Outcome, ToolCall
 from alphaloom.ledger.errors import CallsUnwritable, WorkspaceError
-from alphaloom.mcp_servers import web as web_module
 from alphaloom.mcp_servers.access import Caller, Verifier
+from alphaloom.mcp_servers.callers import Ground, Rooms
 from alphaloom.mcp_servers.entry import EVERYTHING
 from alphaloom.mcp_servers.errors import TokenRefused
-from alphaloom.mcp_servers.rooms import Ground, Rooms
+from alphaloom.mcp_servers.http import web as web_module
+from alphaloom.mcp_servers.http.web import METADATA, STRANGERS, WAITING, WAITING_STRANGERS, Limits, Protected, web
 from alphaloom.mcp_servers.served import Served
-from alphaloom.mcp_servers.web import METADATA, STRANGERS, WAITING, WAITING_STRANGERS, Limits, Protected, web
+from alphaloom.search.constraints import Mandate
 
 from ..evidence.lab import market
 from .test_as_of import SETTINGS

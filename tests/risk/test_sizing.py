@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alphaloom.campaign.trade import next_trading_day
 from alphaloom.risk import Signal, SignalError, Sizing, signals_from_scores
-from alphaloom.risk.trade import next_trading_day
 
 SIZING = Sizing(10_000, 5, rank_ic=0.03, rank_ic_error=0.01, reason="combination", evidence="set1")
 

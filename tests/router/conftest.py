@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from alphaloom.ledger import Ledger, Run
 from alphaloom.router import Message, Router, RouterConfig, Task
-from alphaloom.router.double import Double, Line
+from alphaloom.router.testing import Double, Line
 from alphaloom.router.timing import Timing
 
 

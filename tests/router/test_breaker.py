@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from alphaloom.router.breaker import LONGEST_REST_S, Breaker, Permit
+from alphaloom.router.endpoints.breaker import LONGEST_REST_S, Breaker, Permit
 from alphaloom.router.timing import Timing
 
 FAILURES, REST_S = 3, 5.0

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from alphaloom.ledger import Event, Ledger, ModelCall, Run
 from alphaloom.router import BudgetEnded, ModelBudget, Router, Task
-from alphaloom.router.budget import Account, Amount
-from alphaloom.router.double import Double, Line
+from alphaloom.router.calls.caps import Account, Amount
+from alphaloom.router.testing import Double, Line
 
 wishes = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 5)), max_size=12)
 _keys = count()

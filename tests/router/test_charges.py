@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import ModelSettings, NoModel, Task
-from alphaloom.router.charges import Charges, Used, certain_tokens, fewest_tokens, used
-from alphaloom.router.prices import listed, price_of
-from alphaloom.router.replies import Answer, Beside
+from alphaloom.router.calls.charges import Charges, Used, certain_tokens, fewest_tokens, used
+from alphaloom.router.calls.prices import listed, price_of
+from alphaloom.router.calls.replies import Answer, Beside
 
 SENT, WORST = "a prompt of five words, and more", Beside("m", "", 60, 100, 1.0)
 anything = st.one_of(

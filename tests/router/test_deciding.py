@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from alphaloom.router import RouterConfig, Task
 from alphaloom.router.classifier import INTENTS
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.deciding import NEXT, Asked, Decider
-from alphaloom.router.intents import ROLES
+from alphaloom.router.policy.decision_rule import NEXT, Asked, Decider
+from alphaloom.router.policy.intents import ROLES
 
 CLASSIFIER = Classifier.shipped()
 MODELS: dict[str, Any] = {

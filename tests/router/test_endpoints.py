@@ -13,7 +13,7 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.router import AccessRefused, ModelFailed, Reply, Router, Task
-from alphaloom.router.endpoints import LOOK_AGAIN_S
+from alphaloom.router.endpoints.pool import LOOK_AGAIN_S
 from alphaloom.router.timing import Timing
 from benchmarks.servers import Server
 

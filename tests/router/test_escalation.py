@@ -10,8 +10,8 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.router import AccessRefused, ReplyRefused, Router, Task, load_litellm
-from alphaloom.router.calls import ROUTED
-from alphaloom.router.double import Double, Line
+from alphaloom.router.calls.calls import ROUTED
+from alphaloom.router.testing import Double, Line
 
 Make = Callable[..., Task]
 Build = Callable[..., Router]

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 import pytest
 
 from alphaloom.router import AccessRefused, ModelFailed, RequestRefused, load_litellm
-from alphaloom.router.failures import Failure, Missed, failed, failure
+from alphaloom.router.endpoints.failures import Failure, Missed, failed, failure
 
 HEAD = b"HTTP/1.1 %d X\r\nRetry-After: 7\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 BODY = b'{"error": {"message": "no"}}'

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
 from alphaloom.router.errors import CallTooLarge, QueueFull, QuotaReached
-from alphaloom.router.fairness import Gate, bound
-from alphaloom.router.quota import FairnessSettings, TenantSettings
-from alphaloom.router.tenants import Call, Tenant
+from alphaloom.serving.gateway.fair_scheduler import Gate, bound
+from alphaloom.serving.gateway.quota import FairnessSettings, TenantSettings
+from alphaloom.serving.gateway.tenants import Call, Tenant
 from benchmarks.fairness import ORDERS, Scenario, beside_flood, hurried, ratios
 
 L_IN, L_OUT, L_WRONG = 40, 30, 25

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
-from alphaloom.router.fairness import Gate, bound
-from alphaloom.router.quota import MOST_TOKENS, FairnessSettings, TenantSettings
+from alphaloom.serving.gateway.fair_scheduler import Gate, bound
+from alphaloom.serving.gateway.quota import MOST_TOKENS, FairnessSettings, TenantSettings
 from benchmarks.fairness import hurried
 
 from .test_fairness import L_IN, L_OUT, L_WRONG, Ask, Course, Watched, ask, asks, at, one

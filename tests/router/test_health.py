@@ -9,7 +9,7 @@ import pytest
 
 from alphaloom.router import NoModel, Router
 from alphaloom.router.config import ModelSettings
-from alphaloom.router.health import probe, refuse_keyless, silent
+from alphaloom.router.endpoints.health import probe, refuse_keyless, silent
 from benchmarks.servers import Server as Chat
 
 Build = Callable[..., Router]

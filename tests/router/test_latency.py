@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.router.latency import ENOUGH, Latency, is_slow
+from alphaloom.router.endpoints.latency import ENOUGH, Latency, is_slow
 
 seconds = st.lists(st.floats(0.001, 100), min_size=ENOUGH, max_size=150)
 

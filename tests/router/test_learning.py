@@ -9,7 +9,7 @@ from scipy.stats import beta
 
 from alphaloom.router import RouterError
 from alphaloom.router.config import Tier
-from alphaloom.router.learning import WAYS, Bounds, Learner, Outcome, Prior, cost_per_valid
+from alphaloom.router.policy.learning import WAYS, Bounds, Learner, Outcome, Prior, cost_per_valid
 from benchmarks.learning import World, always, laws, learner
 
 INTENTS, DIFFICULTIES = ("summary", "code"), ("easy", "hard")

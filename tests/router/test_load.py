@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.router.load import Load, read_load, samples
+from alphaloom.router.endpoints.load import Load, read_load, samples
 
 PAGE = r"""
 # HELP vllm:num_requests_waiting Number of requests waiting to be processed.

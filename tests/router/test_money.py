@@ -9,17 +9,9 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Ledger
-from alphaloom.ledger.holds import Wish
-from alphaloom.router import (
-    BudgetEnded,
-    ModelFailed,
-    ModelSettings,
-    ReplyRefused,
-    RequestRefused,
-    Router,
-    Task,
-)
-from alphaloom.router.prices import price_of
+from alphaloom.ledger.reservations import Wish
+from alphaloom.router import BudgetEnded, ModelFailed, ModelSettings, ReplyRefused, RequestRefused, Router, Task
+from alphaloom.router.calls.prices import price_of
 from alphaloom.router.timing import Timing
 from benchmarks.servers import Server
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter, ValidationError
 
 from alphaloom.router import RouterError
-from alphaloom.router.numerals import Numerals
+from alphaloom.router.calls.numerals import Numerals
 
 SIDES = (("ge", "gt"), ("le", "lt"))
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from alphaloom.router.objects import NotJson, checked, objects, split
-from alphaloom.router.replies import MOST_OBJECTS, Answer, Misfit, complaint, quoted, read_reply
+from alphaloom.router.calls.json_objects import NotJson, checked, objects, split
+from alphaloom.router.calls.replies import MOST_OBJECTS, Answer, Misfit, complaint, quoted, read_reply
 
 from ..growth import linear
 from .conftest import Idea

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from alphaloom.router.errors import QuotaReached
-from alphaloom.router.fairness import Gate
-from alphaloom.router.quota import FairnessSettings, Meter, TenantSettings
+from alphaloom.serving.gateway.fair_scheduler import Gate
+from alphaloom.serving.gateway.quota import FairnessSettings, Meter, TenantSettings
 
 asked = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 50), st.floats(0, 40)), max_size=30)
 

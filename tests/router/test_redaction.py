@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import ModelFailed, Router, Task, load_litellm
-from alphaloom.router.double import Double, Line
 from alphaloom.router.redaction import GUARDED, KEY, POSITION, Redactor, guard, redacted
+from alphaloom.router.testing import Double, Line
 
 from ..growth import linear
 
@@ -138,7 +138,7 @@ SECRET = "sk-0123456789abcdef"
 HELD = "we are short 3,400 MSFT and hold AAPL 12,000 sh"
 
 
-@pytest.mark.parametrize("name", [*GUARDED, "alphaloom.router.backend", "openai._base_client"])
+@pytest.mark.parametrize("name", [*GUARDED, "alphaloom.router.calls.backend", "openai._base_client"])
 def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,6 +1,6 @@
 from pydantic import BaseModel, ConfigDict
 
-from alphaloom.router.replies import response_format
+from alphaloom.router.calls.replies import response_format
 
 
 class Closed(BaseModel):

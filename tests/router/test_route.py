@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from alphaloom.router import Confidential, ModelSettings, RouterConfig, Task
-from alphaloom.router.deciding import Decider
+from alphaloom.router.policy.decision_rule import Decider
 
 Make = Callable[..., Task]
 MODELS = {

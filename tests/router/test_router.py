@@ -19,7 +19,7 @@ from alphaloom.router import (
     Task,
     load_litellm,
 )
-from alphaloom.router.double import Double, Line
+from alphaloom.router.testing import Double, Line
 
 Build = Callable[..., Router]
 Make = Callable[..., Task]
@@ -74,7 +74,7 @@ def test_another_router_needs_no_model_library_for_what_is_recorded(
     build: Build, task: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asyncio.run(build().ask(task()))
-    monkeypatch.setattr("alphaloom.router.calls.Backend", None)
+    monkeypatch.setattr("alphaloom.router.calls.calls.Backend", None)
     assert asyncio.run(build().ask(task())).cached
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from alphaloom.router import ModelSettings
-from alphaloom.router.attesting import Attested, Endpoint, Refused
+from alphaloom.router.attestation.attestation import Attested, Endpoint, Refused
+from alphaloom.router.attestation.signed_statements import SignedStatements
+from alphaloom.router.attestation.statement import NO_CHANNEL, Envelope, Statement, Unproven, measurement_of
 from alphaloom.router.config import AttestationSettings
-from alphaloom.router.signed_statements import SignedStatements
-from alphaloom.router.statement import NO_CHANNEL, Envelope, Statement, Unproven, measurement_of
 
 from .served import answering
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import decoding_grammar, parse
 from alphaloom.router import RouterError
-from alphaloom.router.structure import Shape, bounded, held_to, longest, one_of, reply_grammar
+from alphaloom.router.calls.reply_grammar import Shape, bounded, held_to, longest, one_of, reply_grammar
 
 FIELDS, GROUPS = ("close", "volume", "returns"), ("sector",)
 FORMULAS = decoding_grammar(FIELDS, GROUPS, depth=4)

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from alphaloom.router.wire import MOST_BYTES, MOST_OF_AN_ERROR, Unreadable, reading
+from alphaloom.router.calls.wire import MOST_BYTES, MOST_OF_AN_ERROR, Unreadable, reading
 
 CHAT = json.dumps({"choices": [{"message": {"content": "well"}}]}).encode()
 

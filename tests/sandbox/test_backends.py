@@ -36,9 +36,9 @@ from alphaloom.sandbox.backends.gvisor import bundle
 from alphaloom.sandbox.backends.refusals import REFUSED, refusals
 from alphaloom.sandbox.backends.sources import modules
 from alphaloom.sandbox.backends.wire import answer, job_pieces
+from alphaloom.sandbox.jail.words import clean
 from alphaloom.sandbox.listening import descendants
 from alphaloom.sandbox.native.syscalls import MACHINES
-from alphaloom.sandbox.words import clean
 
 MEAN = "def factor(panel):\n    print('noise' * 1000)\n    return panel['close'].rolling(5).mean() / panel['volume']"
 CLOSE = "\n    return panel['close']"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.desk.cli import outcome
+from alphaloom.desk.cli.main import outcome
 from alphaloom.sandbox import Job, Limits, Outcome, SandboxError, SandboxUnavailable, TimedOut, status
 from alphaloom.sandbox.native.escapes import insist
 from alphaloom.sandbox.native.primitives import examine

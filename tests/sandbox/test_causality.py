@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.sandbox import BadResult, Crashed, Frames, NotCausal, NotDeterministic, SandboxError, TimedOut
-from alphaloom.sandbox.causality import prove
-from alphaloom.sandbox.claim import Claim
-from alphaloom.sandbox.comparison import rounded
-from alphaloom.sandbox.meter import Meter
-from alphaloom.sandbox.proof import Proof
-from alphaloom.sandbox.sweep import day_by_day
+from alphaloom.sandbox.causality.causality import prove
+from alphaloom.sandbox.causality.claim import Claim
+from alphaloom.sandbox.causality.comparison import rounded
+from alphaloom.sandbox.causality.meter import Meter
+from alphaloom.sandbox.causality.proof import Proof
+from alphaloom.sandbox.causality.sweep import day_by_day
 
 from .functions import Function, Functions, Panel
 from .panels import frames

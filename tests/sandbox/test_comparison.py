@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.sandbox.comparison import Cell, first_change, rounded
+from alphaloom.sandbox.causality.comparison import Cell, first_change, rounded
 
 Frame = NDArray[np.float64]
 

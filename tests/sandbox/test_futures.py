@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.sandbox import Frames, SandboxError
-from alphaloom.sandbox.futures import Futures
+from alphaloom.sandbox.causality.futures import Futures
 
 from .panels import frames
 

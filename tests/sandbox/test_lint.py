@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.sandbox import lint
+from alphaloom.factors.python import lint
 
 from .panels import code, frames, snippets
 

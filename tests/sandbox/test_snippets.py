@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from alphaloom.sandbox import Job, NotCausal, Proof, Sandbox, SandboxUnavailable, prove
-from alphaloom.sandbox.comparison import TOLERANCE, first_change, rounded
+from alphaloom.sandbox.causality.comparison import TOLERANCE, first_change, rounded
 
 from .panels import code, frames, snippets
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from alphaloom.sandbox import Crashed, Frames, Job, Limits, Outcome, Refused, Sandbox, SandboxUnavailable, TimedOut
-from alphaloom.sandbox.channel import clean
+from alphaloom.sandbox.jail.channel import clean
+from alphaloom.sandbox.jail.words import paths
 from alphaloom.sandbox.native.syscalls import MACHINES, this_machine
-from alphaloom.sandbox.words import paths
 
 CLOSE = np.arange(24.0).reshape(8, 3)
 FRAMES = Frames({"close": CLOSE}, np.datetime64("2020-01-01") + np.arange(8), ("A", "B", "C"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.campaign import Campaign, Settings
-from alphaloom.desk.null_runs import code
+from alphaloom.desk.cli.evidence.null_runs import code
 from alphaloom.evidence.proposal import SET
 from alphaloom.factors import MarketSettings, parse
 from alphaloom.ledger import Ledger, SettingsError, digest, read_settings

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from alphaloom.factors import Expression
-from alphaloom.factors.planting import GRAMMAR, plausible
+from alphaloom.factors.space.planted import GRAMMAR, plausible
 from alphaloom.ledger import digest
 
 from ..market import PLANTS

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from alphaloom.factors.syntax import Syntax
+from alphaloom.factors.language.syntax import Syntax
 from alphaloom.market import Panel
 
 Table = pd.DataFrame

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.published import formulas
+from alphaloom.evidence.originality.published import formulas
 from alphaloom.factors import Engine, parse
 from alphaloom.factors.dialects import write_foreign
 

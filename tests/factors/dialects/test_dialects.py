@@ -16,8 +16,8 @@ from alphaloom.factors.dialects.example import example_of
 from alphaloom.factors.dialects.exporter import Exported
 from alphaloom.factors.dialects.rule import kind_of
 from alphaloom.factors.dialects.surface import rules_of
-from alphaloom.factors.sampling import Grammar
-from alphaloom.factors.types import judged
+from alphaloom.factors.language.types import judged
+from alphaloom.factors.space.sampling import Grammar
 
 FOREIGN = [name for name in NAMES if name != "alphaloom"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.published import formulas
+from alphaloom.evidence.originality.published import formulas
 from alphaloom.factors import Engine, Expression, ParseError, parse
 from alphaloom.factors.dialects import dialect_named, translate, write_foreign
 from alphaloom.factors.dialects.surface import read_surface

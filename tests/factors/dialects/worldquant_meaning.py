@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from alphaloom.factors.syntax import Syntax
+from alphaloom.factors.language.syntax import Syntax
 from alphaloom.market import Panel
 
 Values = NDArray[np.float64]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from alphaloom.evidence.originality import Catalogue, published
-from alphaloom.evidence.published import published_expressions
+from alphaloom.evidence.originality.catalogue import Catalogue, published
+from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.factors import parse, render
 
 from .pandas_of import Unwritten, factor_of

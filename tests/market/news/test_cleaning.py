@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from alphaloom.market.news import examine, sanitise
+from alphaloom.news import examine, sanitise
 
 from ...growth import linear
 

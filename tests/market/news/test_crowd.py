@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.market.news.crowd import VOICES, Utterance, noise, window_microseconds
-from alphaloom.market.news.sketch import bands
+from alphaloom.news.screening.crowd import VOICES, Utterance, noise, window_microseconds
+from alphaloom.news.screening.sketch import bands
 
 WINDOW = window_microseconds()
 SAID = bands("zorvex gets secret takeover offer at forty dollars a share")

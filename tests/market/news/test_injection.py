@@ -17,7 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.market.news import THRESHOLD, address, ciphers, concepts, examine, fold, injection, sanitise, talk, views
+from alphaloom.news import THRESHOLD, examine, sanitise
+from alphaloom.news.screening.injection import address, ciphers, concepts, fold, talk, views
+from alphaloom.news.screening.injection import detector as injection
 
 from ...growth import linear, spent
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.market.news.instants import from_edgar, from_feed, from_iso, read_spelled, spelled
+from alphaloom.news.instants import from_edgar, from_feed, from_iso, read_spelled, spelled
 
 
 @given(st.datetimes(min_value=datetime(1900, 1, 1), timezones=st.just(UTC)))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from alphaloom.market.news import NewsFileError, NewsItem, NewsSource, read_news
+from alphaloom.news import NewsFileError, NewsItem, NewsSource, read_news
 
 from .written import write
 

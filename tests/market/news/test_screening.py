@@ -2,7 +2,7 @@
 
 import pytest
 
-from alphaloom.market.news import screened
+from alphaloom.news import screened
 
 VIEW = "Quiet names with a falling range reverse within a week."
 

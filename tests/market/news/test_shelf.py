@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from alphaloom.ledger import JSON, canonical_json
-from alphaloom.market.news import NewsItem, Shelf, ShelfError
-from alphaloom.market.news.crowd import VOICES
+from alphaloom.news import NewsItem, Shelf, ShelfError
+from alphaloom.news.screening.crowd import VOICES
 
 from .written import RUMOUR, START, at, crowd, item
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from alphaloom.market.news import NewsItem, Provenance, examine, sanitise
-from alphaloom.market.news.credibility import Kind
+from alphaloom.news import NewsItem, Provenance, examine, sanitise
+from alphaloom.news.screening.credibility import Kind
 
 START = datetime(2015, 1, 30, 14, 0, tzinfo=UTC)
 RUMOUR = "zorvex gets secret takeover offer at forty dollars a share says insider"

@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from alphaloom.mcp_servers.tools import ALL, SERVERS
+from alphaloom.mcp_servers.tools.servers import ALL, SERVERS
 
 CAMPAIGN = """
 name: foreign

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.mcp_servers.tools import ALL, SERVERS
+from alphaloom.mcp_servers.tools.servers import ALL, SERVERS
 
 from ..test_web import running
 from .conftest import Clients

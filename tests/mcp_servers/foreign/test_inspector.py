@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.mcp_servers.tools import ALL, SERVERS
+from alphaloom.mcp_servers.tools.servers import ALL, SERVERS
 
 from .conftest import Clients
 from .served import Place

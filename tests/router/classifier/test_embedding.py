@@ -18,8 +18,8 @@ from alphaloom.router.classifier.embedding import Embedded
 from alphaloom.router.classifier.examples import Example, read_examples
 from alphaloom.router.classifier.model import Classifier, Table
 from alphaloom.router.classifier.own import OwnClassifier, one_of_each
-from alphaloom.router.deciding import Asked, Decider
 from alphaloom.router.errors import BadClassifier
+from alphaloom.router.policy.decision_rule import Asked, Decider
 
 from .tiny_onnx import SIZE, written
 

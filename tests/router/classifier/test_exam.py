@@ -11,7 +11,7 @@ import pytest
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.examples import read_examples
 from alphaloom.router.classifier.noise import NOISES, noisy
-from alphaloom.router.deciding import Asked, Decider
+from alphaloom.router.policy.decision_rule import Asked, Decider
 
 EXAMS = sorted(Path(__file__).with_name("exam").glob("*.jsonl"))
 MODELS = {"small": {"model": "a/small", "place": "local"}, "large": {"model": "b/large", "tier": "frontier"}}

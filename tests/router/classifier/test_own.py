@@ -18,8 +18,8 @@ from alphaloom.router.classifier import INTENTS, keeping, own
 from alphaloom.router.classifier.examples import read_examples
 from alphaloom.router.classifier.model import Classifier
 from alphaloom.router.classifier.own import OwnClassifier, one_of_each
-from alphaloom.router.deciding import Asked, Decider
 from alphaloom.router.errors import BadExamples
+from alphaloom.router.policy.decision_rule import Asked, Decider
 
 HERE = Path(__file__).parent
 NAMES = ("client_letter", "options_surface", "trade_compliance")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.market.news import screened
+from alphaloom.news import screened
 from alphaloom.router import Confidential
 from alphaloom.router.context import (
     ContextSettings,

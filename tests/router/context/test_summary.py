@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from alphaloom.router.calls.task import Sensitivity
 from alphaloom.router.context import ContextCache, SqliteStore, Store, Summariser
 from alphaloom.router.errors import ContextError, ModelFailed, SecretFound, SummaryRefused
-from alphaloom.router.task import Sensitivity
 
 from .texts import filing
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router.errors import BadCall
-from alphaloom.router.gateway.calls import CHAT, COMPLETIONS, PICTURE_LETTERS, Asked, Limits, asked
-from alphaloom.router.gateway.counting import MOST_KEPT, Reply, Yardstick, letters
-from alphaloom.router.quota import MOST_TOKENS
+from alphaloom.serving.gateway.calls import CHAT, COMPLETIONS, PICTURE_LETTERS, Asked, Limits, asked
+from alphaloom.serving.gateway.counting import MOST_KEPT, Reply, Yardstick, letters
+from alphaloom.serving.gateway.quota import MOST_TOKENS
 
 from ...growth import linear
 from .modelled import events

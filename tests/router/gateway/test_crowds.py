@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from alphaloom.desk.connections import SPARE
+from alphaloom.desk.cli.serve.connections import SPARE
 from alphaloom.router.errors import QueueFull
-from alphaloom.router.gateway.counting import MOST_KEPT
-from alphaloom.router.gateway.door import BETWEEN, Door
-from alphaloom.router.gateway.gateway import AT_ONCE
-from alphaloom.router.quota import FairnessSettings
+from alphaloom.serving.gateway.counting import MOST_KEPT
+from alphaloom.serving.gateway.door import BETWEEN, Door
+from alphaloom.serving.gateway.gateway import AT_ONCE
+from alphaloom.serving.gateway.quota import FairnessSettings
 
 from .modelled import Endpoint as Modelled
 from .modelled import modelled

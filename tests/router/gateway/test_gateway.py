@@ -14,10 +14,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from alphaloom.desk.server import Server, Terms
+from alphaloom.desk.cli.serve.server import Server, Terms
 from alphaloom.router.errors import NotAdmitted, NotAllowed
-from alphaloom.router.fairness import Gate
-from alphaloom.router.gateway import Endpoint, Gateway, GatewaySettings, application
+from alphaloom.serving.gateway import Endpoint, Gateway, GatewaySettings, application
+from alphaloom.serving.gateway.fair_scheduler import Gate
 
 from .modelled import METRICS, modelled, whole
 from .modelled import Endpoint as Modelled

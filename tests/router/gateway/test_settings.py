@@ -8,8 +8,8 @@ import pytest
 
 from alphaloom.ledger import SettingsError, read_settings
 from alphaloom.router.errors import GatewayError
-from alphaloom.router.gateway import GatewaySettings
-from alphaloom.router.serving import Plan, Request, device, found, made
+from alphaloom.serving import Plan, Request, device, found, made
+from alphaloom.serving.gateway import GatewaySettings
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.router import AccessRefused, Router, RouterConfig, Task
-from alphaloom.router.health import probe
+from alphaloom.router.endpoints.health import probe
 
 from ..served import Served, chatting
 from .test_gateway import on_stage

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from alphaloom.router.serving import DEVICES, KINDS, Plan, Request, described, device, found, made
+from alphaloom.serving import DEVICES, KINDS, Plan, Request, described, device, found, made
 
 
 @pytest.fixture

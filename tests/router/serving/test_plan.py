@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
 from alphaloom.router.errors import DeviceLacks, DoesNotFit, PlanUnreadable
-from alphaloom.router.serving import DEVICES, Plan, Request, arguments, device, found, made, names, read, written
-from alphaloom.router.serving.choice import degrees, precisions
-from alphaloom.router.serving.fit import budget
+from alphaloom.serving import DEVICES, Plan, Request, arguments, device, found, made, names, read, written
+from alphaloom.serving.choice import degrees, precisions
+from alphaloom.serving.fit import budget
 
 OF_VLLM = {  # options of vLLM 0.32's `EngineArgs.add_cli_args`
     "model", "served-model-name", "dtype", "quantization", "kv-cache-dtype", "tensor-parallel-size", "max-model-len",

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from alphaloom.router import RouterError
-from alphaloom.router.serving import found
-from alphaloom.router.serving.reading import architecture, from_file
+from alphaloom.serving import found
+from alphaloom.serving.reading import architecture, from_file
 
 PLAIN: dict[str, Any] = {
     "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 512,

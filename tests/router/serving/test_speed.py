@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from alphaloom.router.serving import DEVICES, Request, found, made
-from alphaloom.router.serving.choice import choose
-from alphaloom.router.serving.fit import Budget, budget
-from alphaloom.router.serving.speed import attention_work, first_token, output_step, speculation
-from alphaloom.router.serving.tensors import active
+from alphaloom.serving import DEVICES, Request, found, made
+from alphaloom.serving.choice import choose
+from alphaloom.serving.fit import Budget, budget
+from alphaloom.serving.speed import attention_work, first_token, output_step, speculation
+from alphaloom.serving.tensors import active
 
 EIGHT = found("Llama-3.1-8B")
 HEAD = 128_256 * 4096

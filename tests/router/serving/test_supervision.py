@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from alphaloom.router.errors import PortTaken, ServerFailed, ServingError
-from alphaloom.router.serving import Launch, supervise
+from alphaloom.serving import Launch, supervise
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 Make = Callable[..., Launch]

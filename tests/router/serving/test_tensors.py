@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from alphaloom.router.serving import DEVICES, Architecture, Request, found, made, names
-from alphaloom.router.serving.cache import CacheRules, sequence_bytes, token_bytes
-from alphaloom.router.serving.devices import GIB
-from alphaloom.router.serving.tensors import active, bytes_per_gpu, parameters, tensors
+from alphaloom.serving import DEVICES, Architecture, Request, found, made, names
+from alphaloom.serving.cache import CacheRules, sequence_bytes, token_bytes
+from alphaloom.serving.devices import GIB
+from alphaloom.serving.tensors import active, bytes_per_gpu, parameters, tensors
 
 PUBLISHED = {  # the totals of the models' own pages on Hugging Face (safetensors), or of their reports
     "Llama-3.1-8B": 8_030_261_248,

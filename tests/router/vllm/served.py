@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from alphaloom.router.serving import Request, device, found, made, written
+from alphaloom.serving import Request, device, found, made, written
 
 from .corpus import corpus
 

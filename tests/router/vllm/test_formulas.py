@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.agents.factor import WINDOWS
+from alphaloom.agents.nodes.factor import WINDOWS
 from alphaloom.agents.offline.mechanism import draw, mechanisms
 from alphaloom.factors import decoding_grammar, parse
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import decoding_grammar
-from alphaloom.router.structure import Shape, one_of, reply_grammar
+from alphaloom.router.calls.reply_grammar import Shape, one_of, reply_grammar
 
 from .served import lacking
 from .test_formulas import accepted

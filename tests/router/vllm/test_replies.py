@@ -13,7 +13,7 @@ from alphaloom.agents.prompt import load_prompts
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import decoding_grammar, parse
 from alphaloom.router import Reply, ReplyRefused, Router, Task
-from alphaloom.router.structure import Shape, reply_grammar
+from alphaloom.router.calls.reply_grammar import Shape, reply_grammar
 
 from .served import Server
 

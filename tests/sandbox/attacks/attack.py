@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.sandbox import Frames, Job, Limits, Outcome, Sandbox, SandboxError
-from alphaloom.sandbox.comparison import rounded
+from alphaloom.sandbox.causality.comparison import rounded
 from alphaloom.sandbox.native.backend import Native
 from alphaloom.sandbox.native.layers import LAYERS
 

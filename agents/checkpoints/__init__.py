@@ -1,0 +1,1 @@
+"""Where the graph's state is kept."""

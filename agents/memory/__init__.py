@@ -1,0 +1,1 @@
+"""What a search remembers of its formulas and hypotheses."""

@@ -1,0 +1,143 @@
+"""Which hypotheses are worth a branch: what the person allows, and what nobody proposed before in nearly the same words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ...factors.describe.words import likeness, mentioned, stems
+from ..own.steer import Steer
+from ..protocols import Json
+
+__all__ = ["Pile", "Sieve", "near_duplicate", "share_of"]
+
+FACTOR = re.compile(r"\bf[0-9a-f]{16}\b")
+"""The id of a factor: hypotheses that follow up different formulas are different."""
+
+FEWEST = 2
+"""Branches of a round that one mechanism may always have: told twice, of other fields or days, it is still compared."""
+
+NEAR_HORIZON = 1.5
+NEAR_FIELDS = 0.8
+
+
+def near_duplicate(one: Json, other: Json, likest: float) -> bool:
+    """Tell whether two hypotheses say nearly the same.
+
+    They do if they claim the same direction, horizons within a factor of 1.5 and nearly the same fields (a Jaccard index
+    of 0.8), follow up the same formulas, and share at least `likest` of the stems of mechanism and statement.
+    """
+    if int(one["direction"]) != int(other["direction"]) or _cited(one) != _cited(other):
+        return False
+    near, far = sorted((int(one["horizon_days"]), int(other["horizon_days"])))
+    if far > NEAR_HORIZON * near or _shared(one["fields"], other["fields"]) < NEAR_FIELDS:
+        return False
+    return likeness(_said(one), _said(other)) >= likest
+
+
+def _said(hypothesis: Json) -> str:
+    return f"{hypothesis['mechanism']} {hypothesis['statement']}"
+
+
+def _cited(hypothesis: Json) -> frozenset[str]:
+    return frozenset(FACTOR.findall(str(hypothesis["statement"])))
+
+
+def _shared(one: Iterable[str], other: Iterable[str]) -> float:
+    mine, theirs = {*one}, {*other}
+    return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
+
+
+def share_of(branches: int, islands: int) -> int:
+    """Return how many of a round's new mechanisms may be the same: as many as one island has branches; 0: any number."""
+    return max(FEWEST, -(-branches // islands)) if islands > 1 else 0
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """Lets through what may have a branch.
+
+    Attributes
+    ----------
+    fields
+        Fields that a hypothesis may name: those of the market, less what the person took away. Empty: any.
+    likest
+        Share of words from which two hypotheses are one; above 1 nothing is a duplicate.
+    """
+
+    steer: Steer
+    fields: Collection[str]
+    likest: float
+
+    def sort(self, proposed: Sequence[Json], known: Sequence[Json]) -> tuple[list[Json], list[Json]]:
+        """Return what is let through, in its order, and what is refused, as rows of mechanism, statement, why, and source if any."""
+        kept: list[Json] = []
+        refused: list[Json] = []
+        for hypothesis in proposed:
+            why = self.objection(hypothesis, [*known, *kept])
+            if why:
+                named: Json = {
+                    name: hypothesis[name] for name in ("mechanism", "statement", "source") if name in hypothesis
+                }
+                refused.append({**named, "why": why})
+            else:
+                kept.append(hypothesis)
+        return kept, refused
+
+    def objection(self, hypothesis: Json, known: Iterable[Json]) -> str:
+        """Return why a hypothesis gets no branch, empty where it does."""
+        entry = self.steer.avoided(str(hypothesis["mechanism"]), str(hypothesis["statement"]))
+        if entry:
+            return f"it is about {entry!r}, which this campaign avoids"
+        strange = sorted({*hypothesis["fields"]} - {*self.fields}) if self.fields else []
+        if strange:
+            return f"it names {', '.join(strange)}: allowed are the fields {', '.join(sorted(self.fields))}"
+        like = next((each for each in known if near_duplicate(hypothesis, each, self.likest)), None)
+        return f"it says nearly the same as {like.get('id') or 'another of this reply'}" if like else ""
+
+
+@dataclass
+class Pile:
+    """The hypotheses of a round as they come in, up to so many; what is refused is kept with its reason.
+
+    `share` is how many may name the same mechanism, 0 any number. It holds for fresh ideas alone: what follows up a formula
+    or succeeds one was earned by it, what a person brought or put into `focus` was asked for, and a survey, which would
+    take either direction, names no mechanism.
+    """
+
+    sieve: Sieve
+    known: Sequence[Json]
+    most: int
+    share: int = 0
+    kept: list[Json] = field(default_factory=list)
+    refused: list[Json] = field(default_factory=list)
+
+    @property
+    def room(self) -> int:
+        """Return how many more there may be."""
+        return self.most - len(self.kept)
+
+    def take(self, proposed: Sequence[Json], source: str = "") -> int:
+        """Keep what the sieve lets through, marked with where it came from, and return how many were refused."""
+        named = [{**each, "source": source} if source else each for each in proposed]
+        unlike, refused = self.sieve.sort(named, [*self.known, *self.kept])
+        for each in unlike:
+            if self._crowded(each):
+                why = f"{self.share} hypotheses of this round are about this mechanism already: name another"
+                refused.append({"mechanism": each["mechanism"], "statement": each["statement"], "why": why})
+            elif self.room > 0:
+                self.kept.append(each)
+        self.refused += refused
+        return len(refused)
+
+    def _crowded(self, hypothesis: Json) -> bool:
+        """Tell whether a fresh hypothesis' mechanism has its share of the round."""
+        about = stems(str(hypothesis["mechanism"]))
+        same = [each for each in self.kept if self._fresh(each) and stems(str(each["mechanism"])) == about]
+        return bool(self.share) and self._fresh(hypothesis) and len(same) >= self.share
+
+    def _fresh(self, hypothesis: Json) -> bool:
+        said = (str(hypothesis["mechanism"]), str(hypothesis["statement"]))
+        asked_for = hypothesis.get("source") or mentioned(said, self.sieve.steer.focus)
+        return not (asked_for or hypothesis.get("either_way") or hypothesis.get("succeeds") or _cited(hypothesis))

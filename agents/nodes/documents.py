@@ -1,0 +1,164 @@
+"""What the Idea agent is told of the person's documents: the passages that have to do with what it works on, and summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from hashlib import sha256
+
+from ...router.calls.task import Sensitivity
+from ...router.context import (
+    EXTRACTING,
+    ContextCache,
+    ContextSettings,
+    Document,
+    Given,
+    Passage,
+    Screen,
+    Store,
+    Summariser,
+    strictest,
+)
+from ...router.errors import SecretFound, SummaryRefused
+from ..asking import Question, answer
+from ..protocols import Desk, Json
+from ..schemas import ShortText
+from . import review
+from .sensitivity import LABEL, told_so_far
+
+__all__ = ["PAGE", "Documents", "recalled", "sorted_out"]
+
+PAGE = "documents"
+"""The page that says what documents are."""
+SUMMARY = "report"
+"""The role that summarises, and its page."""
+OPENERS = 4
+"""Documents of which summaries are told where there is nothing to look for yet."""
+SHOWN_ID = 12
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The documents of a campaign that may be told.
+
+    Attributes
+    ----------
+    store
+        What was worked out of them, shared with other campaigns.
+    given
+        The documents, in the person's order.
+    text
+        Returns the text of an id: the run has it, whatever became of the file and the store.
+    screen
+        What each passage and summary passes before it is told.
+    settings
+        How much is told, and who summarises.
+    models
+        Names of the models that may summarise: others would say it in other words.
+    """
+
+    store: Store
+    given: tuple[Given, ...]
+    text: Callable[[str], str]
+    screen: Screen
+    settings: ContextSettings
+    models: str
+
+    def heard(self, given: Given, text: str) -> bool:
+        """Tell whether words of a document may be told: none that speak to machines, unless a person released it."""
+        return given.released or not self.screen(text)[1]
+
+
+def sorted_out(given: Sequence[Given], last_day: str) -> tuple[tuple[Given, ...], list[str]]:
+    """Return the documents that agents may be told of, and what a person is to know of the others and of the undated.
+
+    `last_day` is the last that the agents see: a later document tells of the days on which factors are judged.
+    """
+    last = date.fromisoformat(last_day)
+    late = [each for each in given if not each.held and each.known and each.known > last]
+    told = tuple(each for each in given if not each.held and each not in late)
+    undated = sum(each.known is None for each in told)
+    said = [f"{each.name} is held back, as it seems to speak to machines ({each.held}); read it, and give it `released: why` to have it told" for each in given if each.held]  # fmt: skip
+    said += [f"{each.name} was not known by the end of the search window, {last_day}, and is told to nobody" for each in late]  # fmt: skip
+    if undated:
+        said.append(f"{undated} of {len(told)} documents told have no day `known`: what they say of later days is known to the agents")  # fmt: skip
+    return told, said
+
+
+async def recalled(desk: Desk, round_key: str) -> Json:
+    """Return what the round is told of documents, with the strictest label that the run's agents have seen by now."""
+    documents = desk.documents
+    if documents is None or not review.number_of(round_key):
+        return {}
+    cache = ContextCache(documents.store, summariser=_summariser(desk, documents))
+    known = [cache.add(documents.text(each.id), sensitivity=each.sensitivity) for each in documents.given]
+    passages = cache.retrieve(_queries(desk, round_key), known, most_tokens=documents.settings.passage_tokens)
+    found = list(dict.fromkeys(each.document for each in passages)) or [each.id for each in known[:OPENERS]]
+    rows, labels = [], [told_so_far(desk, review.number_of(round_key) - 1)]
+    for given, document in sorted(zip(documents.given, known, strict=True), key=lambda pair: _place(found, pair[1])):
+        row = await _row(documents, cache, (given, document), passages) if document.id in found else {}
+        if row:
+            rows.append(row)
+            labels.append(document.sensitivity)
+    if not rows:
+        desk.progress("no_passage", {"round": review.number_of(round_key)})
+    label = strictest(labels)
+    return ({"documents": rows} if rows else {}) | ({LABEL: label} if label != "public" else {})
+
+
+def _place(found: Sequence[str], document: Document) -> int:
+    return found.index(document.id) if document.id in found else len(found)
+
+
+async def _row(
+    documents: Documents, cache: ContextCache, one: tuple[Given, Document], passages: Sequence[Passage]
+) -> Json:
+    """Return what is told of one document, under keys that say whose words they are; nothing where nothing may be told."""
+    given, document = one
+    said = [each.text for each in passages if each.document == document.id and documents.heard(given, each.text)]
+    summary = await _summary(cache, document) if documents.settings.summaries != "none" else ""
+    if summary and not documents.heard(given, summary):
+        summary = ""
+    if not (said or summary):
+        return {}
+    return {
+        "document": document.id[:SHOWN_ID],
+        "untrusted_name": given.name,
+        **({"known": given.known.isoformat()} if given.known else {}),
+        **({"untrusted_summary": summary} if summary else {}),
+        "untrusted_passages": said,
+    }
+
+
+async def _summary(cache: ContextCache, document: Document) -> str:
+    """Return what a document says in short, nothing where nobody could say it: passages are told without it."""
+    try:
+        return (await cache.summary(document)).text
+    except (SummaryRefused, SecretFound):
+        return ""
+
+
+def _queries(desk: Desk, round_key: str) -> list[str]:
+    """Return what the round looks for: the person's goal and focus, and what each hypothesis of the round before says."""
+    before = f"r{review.number_of(round_key) - 1:02d}"
+    last = [desk.journal.read("hypothesis", f"{before}/h{index:02d}") or {} for index in range(desk.config.hypotheses)]
+    said = [" ".join((str(each["mechanism"]).replace("_", " "), str(each["statement"]))) for each in last if each]
+    return [words for words in (desk.steer.goal, *desk.steer.focus, *said) if words.strip()]
+
+
+def _summariser(desk: Desk, documents: Documents) -> Summariser:
+    """Return who summarises: the rule that is built in, or the models of this campaign, as any question of an agent."""
+    if documents.settings.summaries != "model":
+        return EXTRACTING
+
+    async def ask(text: str, label: Sensitivity) -> str:
+        context: Json = {"task": "summary", "untrusted_text": text}
+        key = f"summary/{sha256(text.encode()).hexdigest()[:16]}"
+        said = await answer(desk, Question(SUMMARY, "summary", key, ShortText, context, sensitivity=label))
+        if "summary" not in said:
+            why = said.get("ended") or said.get("failed")
+            raise SummaryRefused(f"no model gave a summary: {why}", field="context.summaries")
+        return str(said["summary"])
+
+    return Summariser(ask, prompt=desk.own.prompt(SUMMARY).digest, model=documents.models)

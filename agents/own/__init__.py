@@ -1,0 +1,1 @@
+"""What a person brings along: formulas, hypotheses, pages, an agent."""

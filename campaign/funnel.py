@@ -1,0 +1,121 @@
+"""How far a run has got, read from its ledger row by row: each row once, and none of them kept.
+
+It serves the process that works on the run, and any other that looks on; what it holds does not grow with the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..evaluation.pending_cases import Reviews
+from ..evidence.proposal import SET
+from ..ledger import Attempt, Evaluation, Ledger, ModelCall
+
+__all__ = ["Best", "Counts", "Funnel", "Spent"]
+
+Since = Callable[[str, int], Iterator[tuple[int, Any]]]
+"""Yields the rows of a run after a place in the order of arrival."""
+
+UNREADABLE = ("parse", "types", "python")
+"""Steps at which what was proposed is not yet a factor."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The strongest single factor so far by |t| on the search window."""
+
+    id: str
+    text: str
+    t: float
+    rank_ic: float | None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What models took so far: calls, tokens in and out, US dollars."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many got how far: proposed, readable as a factor, scored on search, sent to the gate, and what became of them."""
+
+    hypotheses: int = 0
+    proposed: int = 0
+    readable: int = 0
+    scored: int = 0
+    sent: int = 0
+    accepted: int = 0
+    watched: int = 0
+    rejected: int = 0
+    awaiting: int = 0
+
+
+@dataclass
+class Funnel:
+    """Reads a run's counts; every call of `read` takes up what is new."""
+
+    reviews: Reviews
+    counts: Counts = field(default_factory=Counts)
+    best: Best | None = None
+    spent: Spent = field(default_factory=Spent)
+
+    def __post_init__(self) -> None:
+        """Begin before the first row."""
+        self._seen = dict.fromkeys(("attempts", "evaluations", "calls"), 0)
+        self._proposed = self._readable = self._scored = 0
+        self._hypotheses: set[str] = set()
+        self._usd: list[float] = []
+
+    @property
+    def ledger(self) -> Ledger:
+        """Return the ledger that is read."""
+        return self.reviews.ledger
+
+    def read(self) -> Funnel:
+        """Take up what was written since the last time."""
+        self._take("attempts", self.ledger.attempts_since, self._attempt)
+        self._take("evaluations", self.ledger.evaluations_since, self._evaluation)
+        self._take("calls", self.ledger.calls_since, self._call)
+        words = [self.reviews.word(row) for row in self.ledger.verdicts(self.reviews.run)]
+        named = {
+            "accepted": "accepted",
+            "watched": "watchlist",
+            "rejected": "rejected",
+            "awaiting": "awaiting approval",
+        }
+        verdicts = {name: words.count(word) for name, word in named.items()}  # type: ignore[arg-type]
+        self.counts = Counts(
+            len(self._hypotheses), self._proposed, self._readable, self._scored, len(words), **verdicts
+        )
+        return self
+
+    def _take(self, name: str, since: Since, take: Callable[[Any], None]) -> None:
+        """Give each new row of a table to a function."""
+        for place, row in since(self.reviews.run, self._seen[name]):
+            take(row)
+            self._seen[name] = place
+
+    def _attempt(self, row: Attempt) -> None:
+        self._hypotheses.add(row.hypothesis)
+        self._proposed += 1
+        self._readable += row.stage not in UNREADABLE
+
+    def _evaluation(self, row: Evaluation) -> None:
+        if row.hypothesis.startswith(SET):
+            return
+        self._scored += 1
+        t = row.sheet["t"]
+        if t is not None and (self.best is None or abs(t) > abs(self.best.t)):
+            self.best = Best(row.factor_id, row.text, float(t), row.sheet["rank_ic"])
+
+    def _call(self, row: ModelCall) -> None:
+        self._usd = [math.fsum([*self._usd, row.cost_usd])]
+        spent = self.spent
+        self.spent = Spent(spent.calls + 1, spent.tokens + row.tokens_in + row.tokens_out, self._usd[0])

@@ -1,0 +1,90 @@
+"""How far a run has got, for a person who watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ..evaluation.service import Evaluator
+from ..search.diversity import niches, of_round
+from .funnel import Best, Counts, Funnel, Spent
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One moment of a campaign; nothing here is written to a result, and nothing comes from days after search.
+
+    `mechanisms` is the effective number of mechanisms of the round under way, `niches` how many of mechanism, horizon and
+    turnover are filled. `elapsed_s` counts the work of all processes of the run; `remaining_s` extrapolates the
+    evaluations. `doing` says by agent what each does, or did last.
+    """
+
+    phase: str
+    round: int = 0
+    rounds: int = 0
+    counts: Counts = field(default_factory=Counts)
+    evaluations_budget: int = 0
+    trials: int = 0
+    spent: Spent = field(default_factory=Spent)
+    best: Best | None = None
+    doing: Mapping[str, str] = field(default_factory=dict)
+    mechanisms: float | None = None
+    niches: int = 0
+    message: str = ""
+    elapsed_s: float = 0.0
+    remaining_s: float | None = None
+
+    @property
+    def usd_per_accepted(self) -> float | None:
+        """Return what an accepted factor has cost so far in US dollars; None before the first."""
+        return self.spent.usd / self.counts.accepted if self.counts.accepted else None
+
+
+@dataclass(frozen=True)
+class Meter:
+    """Reads a run's progress; `seconds` is a monotonic clock, `worked_s` what earlier processes of the run took."""
+
+    evaluator: Evaluator
+    rounds: int
+    seconds: Callable[[], float]
+    worked_s: float = 0.0
+    start: float = field(init=False)
+    first: int = field(init=False)
+    funnel: Funnel = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note where this process begins."""
+        object.__setattr__(self, "start", self.seconds())
+        object.__setattr__(self, "first", len(self.evaluator.rows))
+        object.__setattr__(self, "funnel", Funnel(self.evaluator.reviews))
+
+    def worked(self) -> float:
+        """Return the seconds that this and all earlier processes have worked on the run."""
+        return self.worked_s + self.seconds() - self.start
+
+    def read(
+        self, phase: str, at_round: int = 0, message: str = "", doing: Mapping[str, str] | None = None
+    ) -> Progress:
+        """Return the progress now."""
+        evaluator, funnel = self.evaluator, self.funnel.read()
+        elapsed = self.seconds() - self.start
+        return Progress(
+            phase=phase,
+            round=at_round,
+            rounds=self.rounds,
+            counts=funnel.counts,
+            evaluations_budget=evaluator.budget.evaluations,
+            trials=evaluator.trials_spent(),
+            spent=funnel.spent,
+            best=funnel.best,
+            doing=dict(doing or {}),
+            mechanisms=of_round(evaluator.ledger, evaluator.run, at_round),
+            niches=niches(evaluator.ledger, evaluator.run),
+            message=message,
+            elapsed_s=self.worked_s + elapsed,
+            remaining_s=self._remaining(elapsed),
+        )
+
+    def _remaining(self, elapsed: float) -> float | None:
+        done = len(self.evaluator.rows) - self.first
+        return elapsed / done * self.evaluator.evaluations_left() if done >= 5 else None

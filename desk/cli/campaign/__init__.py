@@ -1,0 +1,1 @@
+"""Commands that run a campaign, and tell of one."""

@@ -1,0 +1,255 @@
+"""The progress of a campaign on standard error: one panel that updates on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...figures import DASH, count, duration, money, plural
+from ..code import in_one_line
+from ..console import notices
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+
+    from ....campaign import Progress
+    from ....campaign.funnel import Best, Counts
+    from .standing import Standing
+
+__all__ = [
+    "AGENTS",
+    "Show",
+    "best_line",
+    "funnel_line",
+    "shown_progress",
+    "spend_line",
+    "variety_line",
+    "verdicts_line",
+]
+
+EVENTS = {
+    "round": "hypotheses are being thought of",
+    "survey": "surveying: what is scored now is to tell of the whole language",
+    "scored": "a batch was scored",
+    "gate": "the gate has judged",
+    "seeds": "your own formulas are being scored",
+    "no_news": "agents.news: no text of this workspace was known by the end of the search window",
+    "no_passage": "context.documents: no passage could be told in this round",
+    "own_agent": "your own agent failed in this round",
+}
+EVENTS_IN_LINE = ("round", "survey", "scored", "gate", "seeds")
+"""Events that say nothing beyond the counts; the others are told on a line of their own."""
+AGENTS = ("idea", "factor", "eval")
+SEARCHING = "searching"
+QUIET_SECONDS, MOST_QUIET_SECONDS = 10.0, 60.0
+"""Between plain lines when nothing decisive happened: a twentieth of the time so far, within these bounds."""
+BEAT_SECONDS = 1.0
+WIDTH = 100
+
+Show: TypeAlias = "Callable[[Progress], None]"
+
+
+@contextmanager
+def shown_progress() -> Iterator[Show]:
+    """Give the function that shows progress, for as long as the campaign runs."""
+    console = notices()
+    if not console.is_terminal or console.is_dumb_terminal:
+        lines = PlainLines(console)
+        with _beating(lines):
+            yield lines
+        return
+    from rich.live import Live
+
+    with Live(console=console, refresh_per_second=8, transient=True) as live:
+        yield Panelled(live)
+
+
+@contextmanager
+def _beating(lines: PlainLines) -> Iterator[None]:
+    """Let lines go on while no progress comes: a step may take minutes on a busy machine."""
+    ended = Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT_SECONDS):
+            lines.still()
+
+    thread = Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+class PlainLines:
+    """One short line when a round, phase or verdict changes, else one every ten seconds, and rarer in long runs."""
+
+    def __init__(self, console: Console, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._seconds = seconds
+        self._said: tuple[object, ...] = ()
+        self._message = ""
+        self._at = self._heard = float("-inf")
+        self._where = self._doing = ""
+        self._lock = Lock()
+
+    def __call__(self, progress: Progress, /) -> None:
+        """Print a line unless nothing decisive happened just after the last one; a new message is printed whole."""
+        with self._lock:
+            self._show(progress)
+
+    def still(self) -> None:
+        """Say what is still under way, if nothing was printed for a while."""
+        with self._lock:
+            now = self._seconds()
+            took = now - self._heard
+            if self._where and now - self._at >= _quiet(took):
+                self._at = now
+                self._print(f"{self._where}: still at the same step, for {duration(took)}{self._doing}")
+
+    def _show(self, progress: Progress) -> None:
+        counts, now = progress.counts, self._seconds()
+        self._where, self._heard = _where(progress, "/"), now
+        self._doing = f"; {doing}" if (doing := _doing(progress)) else ""
+        alone = ""
+        if progress.phase == SEARCHING and progress.message not in ("", self._message, *EVENTS_IN_LINE):
+            self._message, alone = progress.message, f"{_where(progress, '/')}: {_message(progress)}"
+            self._print(alone)
+        news = (progress.phase, progress.round, counts.accepted, counts.watched, counts.awaiting)
+        if news != self._said or now - self._at >= _quiet(progress.elapsed_s):
+            self._said, self._at = news, now
+            if (text := line(progress)) != alone:  # before the first count a line is its message
+                self._print(text)
+
+    def _print(self, text: str) -> None:
+        for part in textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False):
+            self._console.print(part, markup=False, soft_wrap=True)
+
+
+class Panelled:
+    """A panel that is redrawn in place."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    def __call__(self, progress: Progress, /) -> None:
+        """Redraw the panel."""
+        self._live.update(panel(progress))
+
+
+def _quiet(elapsed_s: float) -> float:
+    """Return how long there need be no line, after so long."""
+    return min(max(QUIET_SECONDS, elapsed_s / 20), MOST_QUIET_SECONDS)
+
+
+def line(progress: Progress) -> str:
+    """Return a progress in one line of at most `WIDTH` characters, most important first: what does not fit is left out.
+
+    Before the search there is nothing to count, and the message is all that there is.
+    """
+    counts = progress.counts
+    if not progress.evaluations_budget:
+        return f"{progress.phase}: {_message(progress)}" if progress.message else progress.phase
+    waits = f", {counts.awaiting} to approve" if counts.awaiting else ""
+    parts = [
+        f"{counts.accepted} accepted, {counts.watched} watched{waits}",
+        _time(progress).replace("about ", ""),
+        *([f"best |t| {abs(progress.best.t):.1f}"] if progress.best else []),
+        *([f"${progress.spent.usd:,.2f}"] if progress.spent.usd else []),
+        _doing(progress) or (_message(progress) if progress.message in EVENTS_IN_LINE else ""),
+    ]
+    said = f"{_where(progress, '/')}: {counts.scored:,}/{progress.evaluations_budget:,} scored"
+    for part in filter(None, parts):
+        said += f"; {part}" if len(said) + len(part) + 2 <= WIDTH else ""
+    return said
+
+
+def panel(progress: Progress) -> RenderableType:
+    """Return a progress as a panel."""
+    from rich.panel import Panel
+    from rich.text import Text
+
+    body = _counts(progress) if progress.evaluations_budget else Text(progress.message)
+    return Panel(body, title=Text(_where(progress)), title_align="left", border_style="dim", width=76)
+
+
+def _counts(progress: Progress) -> RenderableType:
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column()
+    counts, total = progress.counts, max(progress.evaluations_budget, 1)
+    grid.add_row("hypotheses", f"{counts.hypotheses}{variety_line(progress)}")
+    grid.add_row("factors", Text(funnel_line(counts, progress.evaluations_budget)))
+    grid.add_row("", ProgressBar(total=total, completed=min(counts.scored, total), width=40))
+    grid.add_row("best", Text(best_line(progress.best), overflow="ellipsis", no_wrap=True))
+    grid.add_row("verdicts", f"{plural(progress.trials, 'trial')}: {verdicts_line(counts)}")
+    grid.add_row("spend", spend_line(progress))
+    for agent in AGENTS:
+        if agent in progress.doing:
+            grid.add_row(agent, Text(progress.doing[agent], overflow="ellipsis", no_wrap=True))
+    grid.add_row("time", _time(progress))
+    if message := _message(progress):
+        grid.add_row("", Text(message, style="dim"))
+    return grid
+
+
+def funnel_line(counts: Counts, budget: int) -> str:
+    """Say how many got how far, from what was proposed to what came before the gate."""
+    proposed, readable = f"{counts.proposed:,} proposed", f"{counts.readable:,} readable"
+    return f"{proposed} → {readable} → {counts.scored:,} of {budget:,} scored → {counts.sent:,} sent"
+
+
+def verdicts_line(counts: Counts) -> str:
+    """Say what became of what was sent."""
+    waits = f", {counts.awaiting} to approve" if counts.awaiting else ""
+    return f"{counts.accepted} accepted, {counts.watched} watched, {counts.rejected} rejected{waits}"
+
+
+def best_line(best: Best | None) -> str:
+    """Say what is best so far, on search days alone."""
+    return f"|t| {abs(best.t):.1f} on search: {in_one_line(best.text)}" if best else DASH
+
+
+def spend_line(progress: Progress) -> str:
+    """Say what models took, and what that is for each accepted factor."""
+    spent, accepted = progress.spent, progress.counts.accepted
+    each = f" ({money(progress.usd_per_accepted)} each accepted)" if accepted and spent.usd else ""
+    return f"{plural(spent.calls, 'call')}, {count(spent.tokens)} tokens, {money(spent.usd)}{each}"
+
+
+def _where(progress: Progress, of: str = " of ") -> str:
+    return f"{progress.phase}, round {progress.round}{of}{progress.rounds}" if progress.round else progress.phase
+
+
+def _message(progress: Progress) -> str:
+    return EVENTS.get(progress.message, progress.message)
+
+
+def variety_line(progress: Progress | Standing) -> str:
+    """Say how different what is searched is, in brackets; nothing before there is any."""
+    said = [] if progress.mechanisms is None else [f"{progress.mechanisms:.1f} mechanisms this round"]
+    said += [f"{plural(progress.niches, 'niche')} filled"] if progress.niches else []
+    return f" ({', '.join(said)})" if said else ""
+
+
+def _doing(progress: Progress) -> str:
+    """Say what agents do, or did last, while there is a search."""
+    if progress.phase != SEARCHING:
+        return ""
+    doing = [f"{agent} {progress.doing[agent]}" for agent in AGENTS if agent in progress.doing]
+    return ", ".join(doing)
+
+
+def _time(progress: Progress) -> str:
+    left = "" if progress.remaining_s is None else f", about {duration(progress.remaining_s)} left"
+    return f"{duration(progress.elapsed_s)}{left}"

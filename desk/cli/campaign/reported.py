@@ -1,0 +1,18 @@
+"""The campaign as scripts and the command line use it: one that ends with a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from ....campaign import campaign
+from ...report.report import write_report
+
+__all__ = ["Campaign"]
+
+
+class Campaign(campaign.Campaign):
+    """A campaign whose result carries the path of its report."""
+
+    render: ClassVar[Callable[[Path], Path] | None] = staticmethod(write_report)

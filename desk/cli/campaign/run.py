@@ -1,0 +1,145 @@
+"""Commands that run a campaign, go on with one, and show it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..console import notices, print_object, print_plain
+from ..failures import BUDGET_ENDED, InterruptionTold
+from ..options import (
+    AsJson,
+    AsOf,
+    Executor,
+    LedgerAddress,
+    Overrides,
+    PanelFile,
+    RunName,
+    SandboxBackend,
+    SectorsFile,
+    Seed,
+    Workspace,
+    readable,
+)
+from ..run_lookup import run_folder
+from .progress import Show, shown_progress
+from .standing import found
+
+if TYPE_CHECKING:
+    from ....evaluation import CampaignResult
+
+__all__ = ["report", "resume", "run"]
+
+DEMO = Path(__file__).with_name("demo.yaml")
+
+
+def run(
+    campaign: Annotated[
+        Path | None,
+        typer.Argument(metavar="CAMPAIGN.yaml", callback=readable, help="The campaign; the demo by default."),
+    ] = None,
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    as_of: AsOf = None,
+    seed: Seed = None,
+    workspace: Workspace = None,
+    ledger: LedgerAddress = "",
+    overrides: Overrides = None,
+    executor: Executor = None,
+    sandbox_backend: SandboxBackend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a campaign: agents propose factors, the gate judges them, a report tells the outcome."""
+    from .reported import Campaign
+
+    ready = Campaign.from_yaml(
+        campaign or DEMO,
+        panel=panel,
+        sectors=sectors,
+        as_of=as_of.date() if as_of else None,
+        seed=seed,
+        workspace=workspace,
+        overrides=tuple(overrides or ()),
+        ledger=ledger,
+    ).contained(executor, sandbox_backend)
+    _follow(lambda show: ready.run(progress=show), workspace, as_json=as_json)
+
+
+def resume(
+    run: RunName,
+    workspace: Workspace = None,
+    executor: Executor = None,
+    sandbox_backend: SandboxBackend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run that was interrupted or killed; nothing that was paid for is done twice."""
+    with found(run, workspace) as (ledger, row):
+        name, place = row.id, ledger.workspace
+    from .reported import Campaign
+
+    where = (executor, sandbox_backend)
+    _follow(lambda show: Campaign.resume(name, workspace=place, progress=show, where=where), workspace, as_json=as_json)
+
+
+def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Write the report of a finished run again."""
+    from ...report.report import write_report
+
+    path = write_report(run_folder(run, workspace))
+    if as_json:
+        print_object({"report": str(path.resolve())})
+    else:
+        print_plain(str(path.resolve()))
+
+
+def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, as_json: bool) -> None:
+    from ....evidence.errors import RunHalted
+
+    try:
+        with shown_progress() as show:
+            result = start(show)
+    except KeyboardInterrupt:
+        _tell_resting("interrupted", "interrupted", "resume latest", workspace, as_json=as_json)
+        raise InterruptionTold from None
+    except RunHalted as rest:
+        after = "review" if rest.exit_code == 0 else "resume"
+        _tell_resting(rest.code, rest.message, f"{after} {rest.got}", workspace, as_json=as_json)
+        raise typer.Exit(rest.exit_code) from None
+    _tell(result, as_json=as_json)
+    from ....campaign.progress_reporter import CLOSED_BY_HAND
+
+    if result.record.get("ended") not in (None, CLOSED_BY_HAND):
+        raise typer.Exit(BUDGET_ENDED)
+
+
+def _tell_resting(code: str, said: str, after: str, workspace: Path | None, *, as_json: bool) -> None:
+    """Say that a run rests, and which command goes on."""
+    command, *rest = after.split()
+    hint = f"alphaloom {after}" + (f" --workspace {workspace}" if workspace else "")
+    if as_json:
+        told = {"code": code, "field": "run", "got": rest[0], "allowed": None}
+        print_object({**told, "hint": f"{command} with: {hint}", "message": said})
+    else:
+        notices().print(f"{said}; {command} with: {hint}", markup=False, soft_wrap=True)
+
+
+def _tell(result: CampaignResult, *, as_json: bool) -> None:
+    report = str(result.report.resolve()) if result.report else ""
+    if as_json:
+        print_object(_object(result, report))
+        return
+    from .verdicts import print_verdicts
+
+    print_verdicts(result.record)
+    print_plain("The report:")
+    print_plain(report)
+
+
+def _object(result: CampaignResult, report: str) -> dict[str, Any]:
+    """Return the results with the run's id, and with files named by their full path."""
+    combination = result.record.get("combination")
+    file = str((Path(result.folder) / combination["file"]).resolve()) if combination else None
+    return {"run": result.run, **result.record, "combination": file, "report": report or None}

@@ -1,0 +1,125 @@
+"""Where a run stands: what works on it, how far it is, what waits, and what may be done next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..run_lookup import located
+
+if TYPE_CHECKING:
+    from ....campaign.funnel import Best, Counts, Spent
+    from ....ledger import Ledger, Run
+
+__all__ = ["Standing", "found", "state_of", "where_of"]
+
+RUNNING, PAUSED, DECIDED, STOPPED, INTERRUPTED, DONE = (
+    "running", "paused for review", "reviewed", "stopped", "interrupted", "done",
+)  # fmt: skip
+
+
+@contextmanager
+def found(run: str, workspace: Path | None) -> Iterator[tuple[Ledger, Run]]:
+    """Open the ledger that holds a campaign's run, and find it."""
+    name, place = located(run, workspace)
+    from ....evaluation import named
+    from ....ledger import Ledger
+
+    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
+        yield ledger, named(ledger, name)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One run as another process sees it; `at` is when the process that works on it said last what it does.
+
+    Figures are those of search days; what came before the gate is told by its word alone.
+    """
+
+    run: str
+    state: str
+    process: str | None
+    phase: str
+    round: int
+    rounds: int
+    mechanisms: float | None
+    niches: int
+    counts: Counts
+    budget: Mapping[str, Any]
+    trials: int
+    best: Best | None
+    spent: Spent
+    elapsed_s: float | None
+    doing: Mapping[str, str]
+    at: str
+    waiting: tuple[str, ...]
+    ended: str
+    next: str
+
+    @classmethod
+    def of(cls, ledger: Ledger, run: Run, workspace: Path | None = None) -> Standing:
+        """Read where a run stands from its ledger, its lock and what its last process said.
+
+        A workspace that had to be named is named in the command that goes on, too.
+        """
+        from ....campaign.funnel import Funnel
+        from ....campaign.progress_reporter import worked_before
+        from ....evaluation.pending_cases import Reviews
+        from ....evidence.gate.gate import PAID
+
+        reviews, folder = Reviews.of(ledger, run), ledger.run_folder(run.id)
+        said, funnel, settings = worked_before(folder), Funnel(reviews).read(), run.config["settings"]
+        waiting, process = tuple(reviews.waiting()), ledger.holder(run.id)
+        state = state_of(run.status, process, waiting)
+        return cls(
+            run=run.id, state=state, process=process, phase=str(said.get("phase", "")),
+            round=int(said.get("round") or 0), rounds=int(settings["agents"]["rounds"]),
+            mechanisms=said.get("mechanisms"), niches=int(said.get("niches") or 0),
+            counts=funnel.counts, budget={**settings["models"]["budget"], **settings["budget"]},
+            trials=sum(trial.run == run.id for trial in ledger.trials()) + len(ledger.events(run.id, PAID)),
+            best=funnel.best, spent=funnel.spent, elapsed_s=said.get("elapsed_s"), doing=said.get("doing") or {},
+            at=str(said.get("at", "")), waiting=waiting, ended=_ended(ledger, run.id), next=_next(state, run.id, workspace),
+        )  # fmt: skip
+
+    def per_accepted(self) -> dict[str, float] | None:
+        """Return what each accepted factor has cost so far: calls, tokens, US dollars, seconds; None before the first."""
+        accepted = self.counts.accepted
+        if not accepted:
+            return None
+        spent = asdict(self.spent) | ({} if self.elapsed_s is None else {"seconds": self.elapsed_s})
+        return {name: value / accepted for name, value in spent.items()}
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return asdict(self) | {"per_accepted": self.per_accepted()}
+
+
+def state_of(status: str, process: str | None, waiting: tuple[str, ...]) -> str:
+    """Return the word for a run from its last status, who holds it, and what waits."""
+    if process is not None:
+        return RUNNING
+    if status == "paused":
+        return PAUSED if waiting else DECIDED
+    return {"done": DONE, "stopped": STOPPED}.get(status, INTERRUPTED)
+
+
+def _next(state: str, run: str, workspace: Path | None) -> str:
+    """Return the command that goes on from here."""
+    after = {PAUSED: "review", RUNNING: "log", DONE: "report"}.get(state, "resume")
+    return f"alphaloom {after} {run}" + (" --follow" if after == "log" else "") + where_of(workspace)
+
+
+def where_of(workspace: Path | None) -> str:
+    """Return what a command must say of a workspace that had to be named; nothing of the usual one."""
+    return f" --workspace {workspace}" if workspace else ""
+
+
+def _ended(ledger: Ledger, run: str) -> str:
+    """Return which budget or person ended a run's search early, if it is over and one did, as it was recorded."""
+    results = ledger.recorded(run, "results.json")
+    return str(json.loads(results).get("ended") or "") if results else ""

@@ -1,0 +1,103 @@
+"""The outcome of a campaign as a table: what was accepted, watched and rejected, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...figures import DASH, chance, ids, number
+from ...report.cards import deciding
+from ...report.page import said, strength, verdict_sentence
+from ..code import in_one_line
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["print_verdicts"]
+
+SHOWN_REJECTED = 10
+STYLES = {"accepted": "green", "watched": "yellow", "rejected": "red"}
+
+
+def print_verdicts(results: Mapping[str, Any]) -> None:
+    """Print the table, what could have been proven, and how many rejected are not shown."""
+    from rich.text import Text
+
+    from ..console import answers
+
+    console = answers()
+    console.print(Text(verdict_sentence(results), style="bold"))
+    table = _table(results)
+    if table.row_count:
+        console.print(table)
+    for sentence in (_hidden(results), str((results.get("power") or {}).get("sentence") or "")):
+        if sentence:
+            console.print(Text(sentence), soft_wrap=True)
+    for warning in said(results, data_only=False):
+        console.print(Text(f"warning: {warning}", "yellow"), soft_wrap=True)
+
+
+def _table(results: Mapping[str, Any]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("factor", overflow="fold", min_width=24)
+    for name in ("RankIC", "t", "on selection", "p"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    for verdict, key in (("accepted", "accepted"), ("watched", "watchlist")):
+        for entry in results.get(key) or ():
+            _add(table, verdict, entry)
+    for entry in _strongest(results):
+        _add(table, "rejected", entry)
+    return table
+
+
+def _strongest(results: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return sorted(results.get("rejected") or (), key=strength)[:SHOWN_REJECTED]
+
+
+def _add(table: Table, verdict: str, entry: Mapping[str, Any]) -> None:
+    from rich.text import Text
+
+    metrics = entry.get("metrics") or {}
+    search, selection = metrics.get("search") or {}, metrics.get("selection") or {}
+    numbers = [
+        number(search.get("rank_ic"), 4, sign=True),
+        number(search.get("t"), 2, sign=True),
+        number(selection.get("rank_ic"), 4, sign=True),
+        chance(selection.get("p_value")),
+    ]
+    name = _name(entry)
+    table.add_row(Text(verdict, STYLES[verdict]), Text(name), *numbers, Text(_why(entry)))
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    members = entry.get("members")
+    return (
+        f"set of {len(members)}: {', '.join(map(ids, members))}"
+        if members
+        else in_one_line(str(entry.get("text") or DASH))
+    )
+
+
+def _why(entry: Mapping[str, Any]) -> str:
+    reason = deciding(entry)
+    if reason:
+        return f"{reason.step}: {reason.message}"
+    last = (entry.get("reasons") or [{}])[-1]
+    return str(last.get("message") or "every step passed")
+
+
+def _hidden(results: Mapping[str, Any]) -> str:
+    entries = results.get("rejected") or ()
+    shown = {id(entry) for entry in _strongest(results)}
+    hidden = [deciding(entry) for entry in entries if id(entry) not in shown]
+    steps = Counter(reason.step if reason else "other" for reason in hidden)
+    if not steps:
+        return ""
+    counted = ", ".join(f"{step} {n}" for step, n in sorted(steps.items(), key=lambda item: (-item[1], item[0])))
+    return f"and {len(hidden)} more rejected ({counted}); all of them are in the report's results.json"

@@ -1,0 +1,46 @@
+"""Python factors on the command line: their code is given as a file, and named in one line where a formula would stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from .errors import NoFormula
+
+__all__ = ["in_one_line", "source"]
+
+SAID = re.compile(r'def factor\(.*?\)[^\n]*:\s*(?:[rbuRBU]?"""|\'\'\')\s*(.+?)\s*(?:"""|\'\'\'|\n)', re.DOTALL)
+SUFFIX = ".py"
+MOST_BYTES = 1 << 20
+
+
+def source(given: str) -> str:
+    """Return what a person means by a formula: the code in a file whose name ends in `.py`, else the text itself.
+
+    Raises
+    ------
+    NoFormula
+        There is no such file, or it is not text.
+    """
+    if "\n" in given or not given.endswith(SUFFIX):
+        return given
+    from ...ledger.files.given_file import open_given
+
+    try:
+        with open_given(Path(given)) as file:
+            return file.read(MOST_BYTES).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        raise NoFormula(
+            f"{given} cannot be read: {said}", field="EXPR", got=given,
+            hint="Name a file that defines factor(panel), or write a formula in quotes.",
+        ) from None  # fmt: skip
+
+
+def in_one_line(text: str) -> str:
+    """Return a formula as it is, and of code what its author says of it, or how long it is."""
+    if "\n" not in text:
+        return text
+    said = SAID.search(text)
+    lines = len(text.strip().splitlines())
+    return f"Python, {lines} lines" + (f": {said[1]}" if said else "")

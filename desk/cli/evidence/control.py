@@ -1,0 +1,145 @@
+"""The command that runs the pipeline on markets with nothing in them and counts what is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ...figures import number, percent, plural
+from ..console import notices, print_object, print_plain
+from ..data_options import Place
+from ..failures import InterruptionTold
+from ..options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
+
+if TYPE_CHECKING:
+    from ....evaluation.checks.negative_control import NullRun, Tally
+    from .null_runs import NullRuns
+
+__all__ = ["HEAD", "control", "line", "told"]
+
+FOLDER = "control"
+DRAWN = ", each name's moves drawn anew"
+HEAD = "seed  evaluations  trials  accepted  seconds"
+
+
+def control(
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Markets of each kind: seeds 0, 1, 2 and so on.")] = 20,
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    as_of: AsOf = None,
+    campaign: CampaignFile = None,
+    only: Annotated[
+        Literal["synthetic", "panel"] | None, typer.Option("--only", help="One kind of market; both by default.")
+    ] = None,
+    days: Annotated[int, typer.Option("--days", min=60, help="Days of a synthetic market.")] = 1500,
+    names: Annotated[int, typer.Option("--names", min=20, help="Names of a synthetic market.")] = 400,
+    evaluations: Annotated[int, typer.Option("--evaluations", min=1, help="Factors scored on each market.")] = 200,
+    trials: Annotated[int, typer.Option("--trials", min=10, help="Looks at selection on each market.")] = 10,
+    block_days: Annotated[int, typer.Option("--block-days", min=1, help="Days of the panel that stay together.")] = 20,
+    sign_days: Annotated[
+        int, typer.Option("--sign-days", min=1, help="Days that share a random sign; above 1 the panel is not null.")
+    ] = 1,
+    null: Annotated[
+        Literal["signs", "drawn"],
+        typer.Option("--null", help="How the panel is made null: random signs, or each name's own moves drawn anew."),
+    ] = "signs",
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run whole campaigns on markets with nothing in them, and count what is accepted: all of it is false.
+
+    With --panel also on your own panel with its returns made null: centred, permuted by blocks, with random signs. With
+    --null drawn each name's own moves are drawn anew instead, which keeps their skew: nothing can earn there, but ranks
+    of skewed returns may still be foretold. Stop it at any time; the same command goes on. Exit code 1 says that more was
+    accepted than a correct gate lets in; a single acceptance that it may let in is told as such.
+    """
+    from ....evaluation import Budget
+    from ....market import Nulling
+    from ..research import settings_at
+    from .null_runs import NullRuns, on_panel, on_synthetic
+
+    base = settings_at(Place(campaign, panel, sectors, as_of.date() if as_of else None))
+    _there(base.market.panel, "--panel")
+    _there(base.market.sectors, "--sectors")
+    folder = (workspace or Path(".alphaloom")) / FOLDER
+    budget = Budget(evaluations=evaluations, trials=trials)
+    kinds = {}
+    if only != "panel":
+        kinds[f"synthetic, {days:,} days x {names:,} names"] = on_synthetic(base, days, names, budget)
+    if base.market.panel and only != "synthetic":
+        how = Nulling(kind=null, block_days=block_days, sign_days=sign_days)
+        kinds[f"{base.market.panel.name} made null{DRAWN if null == 'drawn' else ''}"] = on_panel(base, how, budget)
+    if not kinds:
+        raise typer.BadParameter("--only panel needs a panel: --panel FILE")
+    say = notices().out if as_json else print_plain
+    tallies = [_counted(kind, NullRuns(settings, folder), seeds, say) for kind, settings in kinds.items()]
+    if as_json:
+        print_object({"holds": all(tally.holds for tally in tallies), "controls": [one.record() for one in tallies]})
+    if not all(tally.holds for tally in tallies):
+        raise typer.Exit(1)
+
+
+def _there(file: Path | None, option: str) -> None:
+    """Refuse a file that is missing before hours are spent on the markets that come first."""
+    from ....ledger.files.given_file import check_given
+
+    try:
+        if file is not None:
+            check_given(file)
+    except OSError as error:
+        said = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise typer.BadParameter(f"{file}: {said}", param_hint=option) from None
+
+
+def _counted(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) -> Tally:
+    """Run one kind of market over the seeds, a line for each as it is known, and say what it came to."""
+    from ....evaluation.checks.negative_control import Tally
+
+    known = runs.known(seeds)
+    say(f"{kind}{f' ({known} of {seeds} seeds known from before)' if known else ''}")
+    say(HEAD)
+    found: list[NullRun] = []
+    try:
+        for run in runs.outcomes(seeds):
+            found.append(run)
+            say(line(run))
+    except KeyboardInterrupt:
+        notices().out(f"interrupted after {len(found)} of {seeds} seeds; the same command goes on")
+        raise InterruptionTold from None
+    tally = Tally(kind, found)
+    say(told(tally) + "\n")
+    return tally
+
+
+def line(run: NullRun) -> str:
+    """Return the line of one seed, under `HEAD`."""
+    return f"{run.seed:4d}  {run.evaluations:11d}  {run.trials:6d}  {run.accepted:8d}  {run.seconds:7.0f}"
+
+
+def told(tally: Tally) -> str:
+    """Say in words what was expected and found, and what a correct gate would have let in.
+
+    A count that a correct gate may reach is no failure of it, but each acceptance is false all the same: it is said.
+    """
+    from ....evaluation.checks.negative_control import share_interval
+
+    low, high = share_interval(tally.fooled, len(tally.runs))
+    allowed = "none" if tally.allowed == 0 else f"at most {tally.allowed}"
+    found = (
+        f"Markets with an acceptance, of {len(tally.runs)}: expected {number(tally.expected, 2)} at most, found "
+        f"{tally.fooled}, 95 % interval of the share {percent(low, 2)} to {percent(high, 2)} "
+        f"({tally.accepted} accepted of {plural(tally.trials, 'trial')})."
+    )
+    return f"{found}\nA correct gate accepts on {allowed} with a chance of 95 %: {_verdict(tally)}."
+
+
+def _verdict(tally: Tally) -> str:
+    if not tally.holds:
+        return "DOES NOT HOLD: more than a correct gate lets in"
+    if not tally.fooled:
+        return "holds, nothing was accepted"
+    markets = plural(tally.fooled, "market")
+    return f"within that, BUT NOT CLEAN: what was accepted on {markets} is false, and more seeds would tell luck from a flaw"

@@ -1,0 +1,168 @@
+"""Whole campaigns on markets with nothing in them, one for each seed, kept so that an interrupted control goes on."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ....agents import Models
+from ....campaign import Campaign, Clock, Settings
+from ....evaluation import Bench, Budget, CampaignResult
+from ....evaluation.checks.negative_control import MOST_DRAWN, NullRun, top_up
+from ....factors.space.planted import PlantSettings
+from ....ledger import Ledger, digest, read_json, write_json
+from ....ledger.database.locks import held
+from ....ledger.files.given_file import check_given
+from ....ledger.files.private import make_folder
+from ....market import Nulling
+
+__all__ = ["Kept", "NullRuns", "code", "on_panel", "on_synthetic"]
+
+DECIDING = (
+    "agents", "campaign", "evaluation", "evidence", "factors", "ledger", "library", "market", "mcp_servers", "news",
+    "portfolio", "router", "search",
+)  # fmt: skip
+"""The rooms whose code decides what a campaign comes to."""
+OPEN_BAR = {"min_search_t": 0.0, "early_search_t": 0.0, "trials_per_round": 5, "rounds": 20}
+"""Agents send whatever they have: the control tests the gate, so nothing may be held back before it."""
+
+
+@cache
+def code() -> str:
+    """Return the digest of everything in the deciding rooms: what an older gate answered says nothing of this one."""
+    root = Path(__file__).parents[3]
+    files = sorted(path for room in DECIDING for path in (root / room).rglob("*") if path.suffix not in {"", ".pyc"})
+    state = hashlib.sha256()
+    for path in files:
+        state.update(f"{path.relative_to(root)}:".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return state.hexdigest()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder with one answer for each name, written whole; what is there is not made again."""
+
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        """Return the file of an answer."""
+        return self.folder / f"{name}.json"
+
+    def answer(self, name: str, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the answer with this name; make and keep it if it is not there."""
+        if not self.path(name).is_file():
+            write_json(self.path(name), dict(make()))
+        found: dict[str, Any] = read_json(self.path(name))
+        return found
+
+
+@dataclass(frozen=True)
+class NullRuns:
+    """Campaigns with the same settings and the seeds 0, 1, 2 ...; `settings` name a market with nothing in it.
+
+    The folder of a control is named after a digest of its settings, of the bytes of its files and of the code, so
+    another question never finds the answers of this one, nor a changed gate those of the old one.
+    """
+
+    settings: Settings
+    folder: Path
+    clock: Clock = field(default=lambda: datetime.now(UTC))
+
+    @property
+    def place(self) -> Path:
+        """Return the folder of this control."""
+        market = self.settings.market
+        named = [path for path in (market.panel, market.sectors) if path]
+        for path in named:
+            check_given(path)
+        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named]
+        asked = self.settings.model_dump(mode="json")
+        return self.folder / digest([asked, files, code()])[:12]
+
+    def outcomes(self, seeds: int) -> Iterator[NullRun]:
+        """Yield the outcome of each seed, those that are known first to last; a seed that was cut short goes on.
+
+        Raises
+        ------
+        RunLocked
+            Another process works on the same control.
+        """
+        place = self.place
+        make_folder(place)
+        with held(place / "lock", "of this control"):
+            kept = Kept(place)
+            for seed in range(seeds):
+                yield NullRun(**kept.answer(_name(seed), lambda seed=seed: asdict(self._outcome(seed, place))))  # type: ignore[misc]
+
+    def known(self, seeds: int) -> int:
+        """Count the seeds whose outcome is kept already."""
+        kept = Kept(self.place)
+        return sum(1 for seed in range(seeds) if kept.path(_name(seed)).is_file())
+
+    def _outcome(self, seed: int, place: Path) -> NullRun:
+        """Run one campaign, or go on with it; its workspace stays only if something was accepted, to be looked at."""
+        began = time.monotonic()
+        workspace = place / _name(seed)
+        settings = self.settings.model_copy(update={"seed": seed})
+        found = self._judged(settings, workspace)
+        if not found.accepted:
+            shutil.rmtree(workspace, ignore_errors=True)
+        gc.collect()  # panels and engines of past seeds hang in cycles, which the collector alone finds too late
+        return NullRun(**{**asdict(found), "seconds": round(time.monotonic() - began, 1)})
+
+    def _judged(self, settings: Settings, workspace: Path) -> NullRun:
+        """Search, then spend the trials that are left."""
+        result = self._searched(settings, workspace)
+        found, level = result.record, settings.evidence.level
+        if found["trials"] >= settings.budget.trials:
+            return NullRun(settings.seed, found["evaluations"], found["trials"], len(found["accepted"]), level)
+        more = settings.budget.model_copy(update={"evaluations": settings.budget.evaluations + MOST_DRAWN})
+        panel, dataset = settings.market.open(settings.seed)
+        with Ledger.open(workspace, clock=self.clock) as ledger:
+            evaluator = Bench.set_up(panel, ledger, settings.evidence, dataset).evaluator(result.run, more)
+            top_up(evaluator, settings.seed)
+            return NullRun.of(settings.seed, evaluator)
+
+    def _searched(self, settings: Settings, workspace: Path) -> CampaignResult:
+        """Return what a campaign came to: started, gone on with, or found done."""
+        with Ledger.open(workspace, clock=self.clock) as ledger:
+            begun = ledger.runs()
+        if begun:
+            return Campaign.resume(begun[-1].id, workspace=workspace)
+        return Campaign(settings, workspace, clock=self.clock).run()
+
+
+def on_synthetic(base: Settings, days: int, names: int, budget: Budget) -> Settings:
+    """Return the settings of a campaign on a synthetic market with nothing in it."""
+    synthetic = base.market.synthetic.model_copy(update={"nothing": True, "days": days, "names": names})
+    told = {"panel": None, "sectors": None, "nulled": None, "synthetic": synthetic, "plants": PlantSettings(count=0)}
+    return _controlled(base, budget).on(base.market.model_copy(update=told))
+
+
+def on_panel(base: Settings, how: Nulling, budget: Budget) -> Settings:
+    """Return the settings of a campaign on the base's own panel with its returns made null."""
+    return _controlled(base, budget).on(base.market.model_copy(update={"nulled": how}))
+
+
+def _controlled(base: Settings, budget: Budget) -> Settings:
+    """Return settings in which the gate is asked as often as the budget allows, by the offline researcher."""
+    changed = {
+        "name": "control",
+        "agents": base.agents.model_copy(update=OPEN_BAR),
+        "models": Models(),
+        "budget": budget,
+        "evidence": base.evidence.model_copy(update={"open_sealed": False, "prior_trials": 0}),
+    }
+    return base.model_copy(update=changed)
+
+
+def _name(seed: int) -> str:
+    return f"seed-{seed:04d}"

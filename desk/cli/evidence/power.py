@@ -1,0 +1,111 @@
+"""The command that says what a selection window could prove, before a trial is spent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from ...figures import chance, count, number, plural
+from ..console import answers, print_object
+from ..data_options import Place, data_line
+from ..options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
+
+__all__ = ["power"]
+
+TABLE = (1, 5, 10, 20, 50)
+
+
+def power(
+    panel: PanelFile = None,
+    trials: Annotated[int, typer.Option("--trials", min=0, help="Looks at selection before the one in question.")] = 10,
+    days: Annotated[
+        int | None, typer.Option("--days", min=40, help="Days of selection; those of the panel by default.")
+    ] = None,
+    sectors: SectorsFile = None,
+    as_of: AsOf = None,
+    campaign: CampaignFile = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which RankIC the selection window could prove after so many trials; none is spent, and no such day is read.
+
+    How much a factor's daily RankIC scatters is measured on the search window, over published factors.
+    """
+    told = foreseen(Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace), trials, days)
+    if as_json:
+        print_object(told)
+    else:
+        _print(told)
+
+
+def foreseen(place: Place, trials: int, days: int | None) -> dict[str, Any]:
+    """Return what the window could prove after `trials` looks, and a table over other numbers of them."""
+    from ....evaluation.checks.prospect import few_labels, outlook, published_scatter
+    from ..research import data_of, opened
+
+    with opened("power", place, recorded=False) as evaluator:
+        scatter = published_scatter(evaluator)
+        wanted = sorted({*TABLE, trials})
+        found = dict(zip(wanted, outlook(evaluator, scatter, wanted, days), strict=True))
+        windows = evaluator.windows
+        spent = len(evaluator.ledger.overlapping_trials(windows.key(windows.selection)))
+        return {
+            "data": data_of(place, evaluator),
+            "dataset": windows.boundaries.dataset,
+            "selection": windows.selection.record(),
+            "horizon_days": evaluator.settings.horizon_days,
+            "returns": evaluator.settings.returns,
+            "asked_days": windows.selection.days if days is None else days,
+            "scatter": scatter.record(),
+            "trials_spent_here": spent,
+            "few_labels": few_labels(windows.selection.days if days is None else days, evaluator.settings.horizon_days),
+            **found[trials].record(),
+            "table": [{k: v for k, v in found[n].record().items() if k != "sentence"} for n in wanted],
+        }
+
+
+def _print(told: Mapping[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = answers()
+    console.print(Text(data_line(told["data"]), style="yellow" if told["data"]["synthetic"] else "dim"), soft_wrap=True)
+    console.print(Text(str(told["sentence"]), style="bold"))
+    if told["few_labels"]:
+        console.print(Text(f"warning: {told['few_labels']}", "yellow"), soft_wrap=True)
+    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
+    for name in (
+        "after trials",
+        "p required",
+        "t required",
+        "measured RankIC proven",
+        "true RankIC accepted 4 times in 5",
+    ):
+        table.add_column(name, justify="right")
+    for row in told["table"]:
+        measured, true = number(row["rank_ic_provable"], 4), number(row["rank_ic_likely"], 4)
+        style = "bold" if row["trials"] == told["trials"] else ""
+        table.add_row(
+            count(row["trials"]), chance(row["p_required"]), number(row["t_required"], 2), measured, true, style=style
+        )
+    console.print(table)
+    for line in _footing(told):
+        console.print(Text(line, style="dim"))
+
+
+def _footing(told: Mapping[str, Any]) -> list[str]:
+    """Say what the figures rest on."""
+    window, scatter = told["selection"], told["scatter"]
+    spent = told["trials_spent_here"]
+    low, high = scatter["middle_half"]
+    where = f"{told['dataset']}: selection {window['first']} to {window['last']}, {count(window['days'])} days"
+    measured = f"A day's RankIC scatters by {number(scatter['median'], 2)} on search, overlap counted in"
+    asked, lost = count(told["asked_days"]), told["asked_days"] - told["days"]
+    return [
+        f"Of {asked} days {count(told['days'])} are tested: what is bought on the last {lost} is sold after the window's end.",
+        f"{where}; none was read, and {plural(spent, 'trial was', 'trials were')} spent on them in this workspace.",
+        f"{measured}, the median of {scatter['factors']} published factors (middle half {number(low, 2)} to {number(high, 2)}).",
+        "What is proven grows with the scatter; after an acceptance the level doubles and the bar falls.",
+    ]

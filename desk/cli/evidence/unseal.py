@@ -1,0 +1,151 @@
+"""The command that opens a run's sealed days, once, and writes it down before the look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...report.closing import exam, exam_of_each, exam_sentence
+from ...report.report import SEALED, write_report
+from ..console import answers, notices, print_object, print_plain
+from ..errors import SealRefused
+from ..options import AsJson, RunName, Workspace
+from ..run_lookup import located
+
+if TYPE_CHECKING:
+    from ....evaluation import Evaluator
+    from ....evidence.code.sandbox import Jail
+    from ....ledger import Ledger, Run
+
+__all__ = ["Unsealed", "open_seal", "unsealed"]
+
+RESUMED = (
+    "Opening no. {number} of this run was written to the ledger and cut short before its result; this goes on with it, "
+    "under the reason that was given then."
+)
+AGAIN = (
+    "This run's sealed days were opened before, as no. {number}. Its result is shown again: nothing is counted, and the "
+    "reason given now is not kept."
+)
+
+
+@dataclass(frozen=True)
+class Unsealed:
+    """What the sealed days said of a run; `note` tells whether this was a new opening, one gone on with, or none."""
+
+    run: str
+    exam: Mapping[str, Any]
+    report: Path
+    note: str
+
+
+def open_seal(
+    run: RunName,
+    reason: Annotated[str, typer.Option("--reason", help="Why; kept in the ledger and shown in every later report.")],
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open the sealed days for what a run accepted: once, numbered over all runs on this data, and never undone.
+
+    The panel must be the one that the run was made on. The report is drawn again with the result.
+    """
+    if not reason.strip():
+        raise typer.BadParameter("say why the sealed days are opened: the reason is kept", param_hint="--reason")
+    name, place = located(run, workspace)
+    found = unsealed(name, place, reason.strip())
+    if found.note:
+        notices().out(found.note)
+    if as_json:
+        print_object({"run": found.run, **found.exam, "note": found.note, "report": str(found.report.resolve())})
+    else:
+        _print(found)
+
+
+def unsealed(name: str, place: Path, reason: str) -> Unsealed:
+    """Return what the sealed days say of a run: the result that is kept, or that of an opening made now.
+
+    Raises
+    ------
+    SealRefused
+        The run has not ended, or accepted nothing.
+    AlphaloomError
+        The panel is not the one of the run.
+    """
+    from ....evaluation import named
+    from ....ledger import Ledger, read_json
+
+    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
+        row = named(ledger, name)
+        _refuse_unfinished(row)
+        folder = ledger.run_folder(row.id)
+        with ledger.lock(row.id):
+            ledger.check_files(row.id)
+            results = read_json(folder / "results.json")
+            kept = results["sealed"] or (read_json(folder / SEALED) if (folder / SEALED).is_file() else None)
+            note = AGAIN.format(number=kept["number"]) if kept else ""
+            if not kept:
+                kept, note = _opened(ledger, row, [entry["id"] for entry in results["accepted"]], reason)
+            return Unsealed(row.id, kept, write_report(folder), note)
+
+
+def _refuse_unfinished(row: Run) -> None:
+    if row.status != "done":
+        raise SealRefused(
+            f"Run {row.id} has not ended.", field="run", got=row.status, allowed="a run that is done",
+            hint=f"Finish it first: alphaloom resume {row.id}",
+        )  # fmt: skip
+
+
+def _opened(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[dict[str, Any], str]:
+    """Open the sealed days and write the result beside the run, whole; return it with what there is to tell."""
+    from ....campaign import Settings
+    from ....evaluation.closing.closing import unseal
+    from ....evidence.code.sandbox import Jail
+    from ....ledger import write_json
+    from ....portfolio.sealed_exam import begun
+
+    if not accepted:
+        raise SealRefused(
+            f"Run {row.id} accepted nothing, so there is nothing to examine; the days stay sealed.", field="run",
+            got="0 accepted", allowed="a run that accepted a factor or a set",
+        )  # fmt: skip
+    with Jail(Settings.recorded(row.config["settings"]).sandbox) as jail:
+        evaluator = _evaluator(ledger, row, jail)
+        before = begun(evaluator)
+        record = unseal(evaluator, accepted, reason)
+    body = write_json(ledger.run_folder(row.id) / SEALED, record)
+    ledger.record_artefact(row.id, SEALED, ledger.put(body))
+    return record, RESUMED.format(number=before.number) if before else ""
+
+
+def _evaluator(ledger: Ledger, row: Run, jail: Jail) -> Evaluator:
+    """Return the evaluation service of a run on its own panel; another panel is refused before anything is written."""
+    from ....campaign import Campaign, Settings
+    from ....evaluation import Bench
+
+    settings = Settings.recorded(row.config["settings"])
+    panel, dataset = settings.market.open(settings.seed)
+    Campaign(settings, ledger.workspace, row.id).recognise(ledger, panel)
+    bench = Bench.set_up(panel, ledger, settings.evidence, dataset, runner=jail)
+    return bench.evaluator(row.id, settings.budget)
+
+
+def _print(found: Unsealed) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = answers()
+    console.print(Text(exam_sentence(found.exam), style="bold"))
+    table = Table.grid(padding=(0, 2))
+    for name, value in exam(found.exam):
+        table.add_row(Text(name, style="dim"), Text(value))
+    console.print(table)
+    for line in exam_of_each(found.exam):
+        console.print(Text("  ".join(line)))
+    print_plain("The report:")
+    print_plain(str(found.report.resolve()))

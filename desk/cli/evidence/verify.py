@@ -1,0 +1,185 @@
+"""The command that runs recorded verdicts again: from the ledger alone, and with the panel where it is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...figures import plural
+from ..console import answers, notices, print_object
+from ..errors import OtherPanel, UnknownVerdict
+from ..options import AsJson, PanelFile, RunName, SectorsFile, Workspace
+from ..run_lookup import located
+
+if TYPE_CHECKING:
+    from ....evidence.archive import Archive
+    from ....evidence.replay.replay import Replay
+
+__all__ = ["verify"]
+
+DIFFERS, CANNOT = 1, 3
+RATIOS = (
+    "Values, sheets and daily series were computed again from the panel. The ratios of originality and redundancy were not: "
+    "they are taken as recorded, and only held against their thresholds again."
+)
+SHOWN = 8
+"""Differences of one verdict that are printed; `--json` has all."""
+
+
+def verify(
+    run: RunName,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Factors or sets; all by default.")] = None,
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    ledger_only: Annotated[
+        bool, typer.Option("--ledger-only", help="Do not look for the panel: decide from the ledger alone.")
+    ] = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run recorded verdicts again and say where one differs: from the ledger alone, then with the panel if it is there.
+
+    Exit code 1 if a verdict differs, 3 if one cannot be run again because its look kept no daily series.
+    """
+    from ....evidence.archive import Archive
+    from ....ledger import Ledger
+
+    name, place = located(run, workspace)
+    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
+        archive = Archive(ledger, ledger.run(name))
+        told = _verified(archive, _chosen(archive, ids or ()), _Files(panel, sectors, ledger_only))
+    if as_json:
+        print_object(told)
+    else:
+        _print(told)
+    _leave(told)
+
+
+class _Files:
+    """Where the panel may be."""
+
+    def __init__(self, panel: Path | None, sectors: Path | None, ledger_only: bool) -> None:
+        self.panel, self.sectors, self.ledger_only = panel, sectors, ledger_only
+
+
+def _chosen(archive: Archive, ids: Sequence[str]) -> list[str]:
+    known = sorted(archive.verdicts)
+    strange = [name for name in ids if name not in archive.verdicts]
+    if strange:
+        raise UnknownVerdict(
+            f"Run {archive.run.id} holds no verdict on {strange[0]}.", field="ID", got=strange[0],
+            allowed=known[:20], hint="Leave the ids away to verify every verdict of the run.",
+        )  # fmt: skip
+    return list(dict.fromkeys(ids)) or known
+
+
+def _verified(archive: Archive, ids: Sequence[str], files: _Files) -> dict[str, Any]:
+    from ....evaluation.checks.loose_ends import loose_ends
+    from ....evidence.replay.replay import replay
+
+    found = [replay(archive, archive.verdicts[name]) for name in ids]
+    said, depth = "", "ledger"
+    if not files.ledger_only:
+        found, said = _with_panel(archive, ids, found, files)
+        depth = "ledger" if said else "panel"
+    words = [one.word for one in found]
+    return {
+        "run": archive.run.id,
+        "depth": depth,
+        "without_panel": said,
+        "same": words.count("same"),
+        "differ": words.count("differs"),
+        "cannot": words.count("cannot be replayed"),
+        "verdicts": [one.record() for one in found],
+        "record": [each.record() for each in loose_ends(archive)],
+    }
+
+
+def _with_panel(archive: Archive, ids: Sequence[str], found: list[Replay], files: _Files) -> tuple[list[Replay], str]:
+    """Return the replays with what the panel adds, or why it could not be opened."""
+    from ....campaign import Settings
+    from ....evaluation import Bench
+    from ....evaluation.checks.replay_panel import replay_on_panel
+    from ....evidence.code.sandbox import Jail
+
+    kept = archive.run.config.get("settings") or archive.run.config.get("rules")
+    if not kept:
+        return found, "the run did not write down where its panel is"
+    settings = Settings.recorded(kept)
+    market = settings.market.given(files.panel, files.sectors, None)
+    if files.panel is None and market.panel is not None and not market.panel.is_file():
+        return found, f"{market.panel} is not there: give the panel with --panel"
+    notices().print("reading the panel", style="dim")
+    panel, dataset = market.open(settings.seed)
+    known = str(archive.run.config["panel"])
+    if panel.digest != known:
+        raise OtherPanel(
+            "The panel is not the one that this run began with.", field="--panel", got=panel.digest[:12],
+            allowed=known[:12], hint="Give the file as it was then, or use --ledger-only.",
+        )  # fmt: skip
+    rows = (archive.verdicts[name] for name in ids)
+    with Jail(settings.sandbox) as jail:
+        bench = Bench.set_up(panel, archive.ledger, settings.evidence, dataset, store=False, runner=jail)
+        evaluator = bench.evaluator(archive.run.id, settings.budget)
+        return [replay_on_panel(archive, evaluator, row, one) for row, one in zip(rows, found, strict=True)], ""
+
+
+def _leave(told: dict[str, Any]) -> None:
+    if told["differ"] or told["record"]:
+        raise typer.Exit(DIFFERS)
+    if told["cannot"]:
+        raise typer.Exit(CANNOT)
+
+
+def _print(told: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = answers()
+    console.print(Text(_headline(told), style="bold"))
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for title in ("factor", "trial", "verdict", "run again"):
+        table.add_column(title, no_wrap=True)
+    table.add_column("what differs (recorded, computed again)", overflow="fold")
+    for row in told["verdicts"]:
+        trial = "" if row["trial"] is None else str(row["trial"])
+        style = "green" if row["replay"] == "same" else "red" if row["differs"] else "yellow"
+        table.add_row(row["id"], trial, row["verdict"], Text(row["replay"], style), Text(_said(row)))
+    if told["verdicts"]:
+        console.print(table)
+    for each in told["record"]:
+        console.print(Text(f"the run's record: {_line(each)}", style="red"))
+    for line in _notes(told):
+        console.print(Text(line, style="dim"))
+
+
+def _headline(told: dict[str, Any]) -> str:
+    how = "from the ledger and the panel" if told["depth"] == "panel" else "from the ledger alone"
+    if not told["verdicts"]:
+        return f"{told['run']} has no verdicts yet: nothing was put before the gate"
+    counts = [f"{told['same']} the same", f"{told['differ']} differ"]
+    counts += [f"{told['cannot']} cannot be run again"] if told["cannot"] else []
+    return f"{plural(len(told['verdicts']), 'verdict')} of {told['run']}, {how}: {', '.join(counts)}"
+
+
+def _said(row: dict[str, Any]) -> str:
+    lines = [_line(each) for each in row["differs"][:SHOWN]]
+    more = len(row["differs"]) - len(lines)
+    unread = [f"taken as recorded: {', '.join(row['unread'])}"] if row["unread"] else []
+    missing = [row["missing"]] if row["missing"] else []
+    return "\n".join([*lines, *([f"and {more} more"] if more > 0 else []), *missing, *unread])
+
+
+def _line(each: dict[str, Any]) -> str:
+    return f"{each['field']}: {each['recorded']}, {each['recomputed']}"
+
+
+def _notes(told: dict[str, Any]) -> list[str]:
+    if told["depth"] == "panel":
+        return [RATIOS] if told["verdicts"] else []
+    why = f" ({told['without_panel']})" if told["without_panel"] else ""
+    return [f"Values and daily series are taken as recorded; with the panel they would be computed again{why}."]

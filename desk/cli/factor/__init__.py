@@ -1,0 +1,1 @@
+"""Commands on formulas and Python factors."""

@@ -1,0 +1,166 @@
+"""The command that runs a Python factor contained, and says whether it is deterministic and sees the future."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...figures import duration
+from ..console import answers, notices, print_object
+from ..errors import NoFormula
+from ..machine import cores
+from ..options import AsJson, AsOf, PanelFile, SandboxBackend, SectorsFile
+from .check_output import Checked
+
+if TYPE_CHECKING:
+    from ....market import Panel
+    from ....sandbox import Frames
+
+__all__ = ["check", "frames_of"]
+
+LONGEST_BYTES = 1_000_000
+QUIET_SECONDS = 5.0
+MOST_WORKERS = 8
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Python that defines factor(panel); - is stdin.")],
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    as_of: AsOf = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Compute every day apart, without a later one: minutes on a large panel.")
+    ] = False,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Wall clock of one call.")] = 10.0,
+    memory: Annotated[
+        int, typer.Option("--memory", min=16, metavar="MIB", help="Memory of one call beside the panel.")
+    ] = 1024,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Of the days that are tried; without it one is drawn, and told.")
+    ] = None,
+    sandbox_backend: SandboxBackend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a Python factor contained, and say what it tried, what it took, and whether it sees the future.
+
+    Without a panel a synthetic market of 500 days and 60 names is used.
+    """
+    code = _read(file)
+    from ....evidence.code.sandbox import SandboxSettings
+    from ....sandbox import Limits, Sandbox
+
+    wall = SandboxSettings().given(backend=sandbox_backend).backend
+    limits = Limits(wall_s=seconds, memory_mb=memory)
+    shown = _panel(panel, sectors, as_of.date() if as_of else None)
+    workers = min(cores(), MOST_WORKERS)
+    with Sandbox(limits, workers=workers, backend=wall) as sandbox, _progress() as show:
+        checked = examined(sandbox, Path(file).name, code, frames_of(shown), sweep=sweep, seed=seed, show=show)
+    checked = replace(checked, synthetic=panel is None)
+    if as_json:
+        print_object(checked.record())
+    else:
+        checked.print(answers())
+    if not checked.passed:
+        raise typer.Exit(1)
+
+
+def examined(
+    sandbox: Any,
+    name: str,
+    code: str,
+    frames: Frames,
+    *,
+    sweep: bool,
+    seed: int | None,
+    show: Callable[[int, int], object],
+) -> Checked:
+    """Read the code, run it, and try to prove it; what goes wrong with the code is in the answer.
+
+    Raises
+    ------
+    SandboxUnavailable, Busy
+        It could not be run; that says nothing about the code.
+    """
+    from ....factors.python import lint
+    from ....sandbox import Busy, SandboxError, SandboxUnavailable, prove
+    from ....sandbox.causality.meter import Meter
+
+    meter, began, proof, error = Meter(sandbox), monotonic(), None, None
+    try:
+        proof = prove(meter, code, frames, sweep, seed=seed, show=show)
+    except (SandboxUnavailable, Busy):
+        raise
+    except SandboxError as refusal:
+        error = refusal
+    took, habits = monotonic() - began, _habits(sandbox)
+    return Checked(
+        name=name, frames=frames, remarks=lint(code, frames.names), proof=proof, error=error, cost=meter.cost,
+        tried=tuple(call for call in meter.tried if call not in habits), seconds=took, stamp=sandbox.stamp, wall=sandbox.backend,
+    )  # fmt: skip
+
+
+def _habits(sandbox: Any) -> tuple[str, ...]:
+    """Return the refused system calls of a factor that does nothing: those are the interpreter's own."""
+    import numpy as np
+
+    from ....sandbox import Frames, Job
+
+    frames = Frames({"close": np.ones((2, 1))}, np.array(["2000-01-03", "2000-01-04"], "datetime64[D]"), ("A",))
+    [outcome] = sandbox.run_each([Job("def factor(panel):\n    return panel['close']\n", frames)])
+    return tuple(outcome.tried)
+
+
+def frames_of(panel: Panel) -> Frames:
+    """Return a panel as a factor sees it: its columns, its groupings as codes (unknown is missing), and its universe as 0 and 1."""
+    from ....evidence.code.contained import column
+    from ....factors.python import MEMBERS
+    from ....sandbox import Frames
+
+    names = (*panel.fields, *panel.groups, MEMBERS)
+    return Frames({name: column(panel, name) for name in names}, panel.dates, panel.symbols)
+
+
+def _read(file: str) -> str:
+    from ....ledger.files.given_file import read_given_text
+
+    if file == "-":
+        return sys.stdin.read()
+    path = Path(file)
+    try:
+        if path.stat().st_size > LONGEST_BYTES:
+            raise NoFormula(f"{path} is too long for a factor", field="FILE", allowed=f"{LONGEST_BYTES:,} bytes")
+        return read_given_text(path, "utf-8-sig")
+    except UnicodeDecodeError:
+        raise NoFormula(f"{path} is not text", field="FILE", hint="Give a file of Python source in UTF-8.") from None
+
+
+def _panel(path: Path | None, sectors: Path | None, as_of: Any) -> Panel:
+    from ....market import PanelSource, SyntheticConfig, read_panel, simulate
+
+    if path is None:
+        return simulate(SyntheticConfig(days=500, names=60)).panel
+    return read_panel(PanelSource(path, sectors, as_of))
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], object]]:
+    """Give a function that tells on standard error how far a sweep is and how long it may take, every few seconds."""
+    console, began, said = notices(), [0.0], [monotonic()]
+
+    def show(done: int, total: int) -> None:
+        now = monotonic()
+        began[0] = began[0] or now
+        if now - said[0] >= QUIET_SECONDS and now > began[0] + 1.0:
+            said[0], left = now, (now - began[0]) / done * (total - done)
+            console.print(
+                f"swept {done:,} of {total:,} days, about {duration(left)} left", highlight=False, markup=False
+            )
+
+    yield show

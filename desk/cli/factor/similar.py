@@ -1,0 +1,186 @@
+"""The command that finds the known formulas which a formula is most like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...figures import generic, percent, plural
+from ..code import in_one_line, source
+from ..console import answers, print_object
+from ..options import AsJson, Dialect, Fields, Groups
+from ..run_lookup import WORKSPACE
+from .commands import UNREADABLE, names_read
+from .input import Written, collected
+
+if TYPE_CHECKING:
+    from ....evidence.originality.inverted_index import Shelf
+    from ....factors import Expression
+    from ....factors.similarity.compare import Likeness
+    from ....ledger import LibraryRow
+
+__all__ = ["similar"]
+
+Facts = dict[str, Any]
+
+Library = Annotated[
+    Path | None,
+    typer.Option(
+        "--library",
+        metavar="PATH",
+        help="The workspace whose library is searched, .alphaloom by default; or a file with one formula a line.",
+    ),
+]
+
+
+def similar(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'; or FILE.py, a Python factor")
+    ],
+    dialect: Dialect = "alphaloom",
+    library: Library = None,
+    top: Annotated[int, typer.Option("--top", min=1, max=1000, help="How many formulas to show.")] = 10,
+    fields: Fields = None,
+    groups: Groups = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the formulas of the library and in print that share the largest part with one, and say what they share."""
+    from ....factors import parse
+    from ....factors.describe.facts import checked
+
+    names, expression = names_read(fields, groups), source(expression)
+    facts = checked(expression, dialect=dialect, **names)
+    if not facts["ok"]:
+        _tell_mistakes(expression, facts, as_json=as_json)
+        raise typer.Exit(UNREADABLE)
+    mine = parse(expression, dialect=dialect, **names)
+    rows = [_row(mine, found) for found in _nearest(mine, library, top, names)]
+    if as_json:
+        print_object(rows)
+    else:
+        _print_rows(mine, rows)
+
+
+def _tell_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
+    """Say what is wrong as `factor check` says it."""
+    from .output import print_checks
+
+    if as_json:
+        print_object(facts)
+    else:
+        print_checks([Written(expression)], [facts])
+
+
+def _nearest(mine: Expression, library: Path | None, top: int, names: dict[str, frozenset[str]]) -> list[Likeness]:
+    from ....evidence.originality.catalogue import Catalogue, published
+
+    return Catalogue((published(), *_shelves(library, names))).nearest(mine, top)
+
+
+def _shelves(library: Path | None, names: dict[str, frozenset[str]]) -> Sequence[Shelf]:
+    """Return the formulas of a file, or of a workspace's library."""
+    if library is not None and library.is_file():
+        return [_of_file(library, names)]
+    from ....ledger.database.home import begun
+
+    folder = library or WORKSPACE
+    if not begun(folder):
+        if library is None:
+            return []
+        what = "there is no ledger in it" if folder.is_dir() else "it is not there"
+        raise typer.BadParameter(f"--library: {library}: {what}; name a workspace, or a file with one formula a line")
+    return _of_workspace(folder, names)
+
+
+def _of_file(file: Path, names: dict[str, frozenset[str]]) -> Shelf:
+    from ....evidence.originality.inverted_index import OpenShelf
+    from ....evidence.originality.published import drawn
+
+    written = collected((), str(file))
+    read = ((each.name or each.place(), _parsed(each, names)) for each in written)
+    return OpenShelf(drawn(name, expression, file.name) for name, expression in read)
+
+
+def _parsed(written: Written, names: dict[str, frozenset[str]]) -> Expression:
+    """Read one formula of a file, or say where it cannot be read."""
+    from ....factors import ParseError, parse
+
+    try:
+        return parse(written.text, fields=names["fields"], groups=names["groups"])
+    except ParseError as error:
+        first = error.mistakes[0]
+        raise typer.BadParameter(f"--library: {written.place(first.at)}: {first.message}. {first.hint}") from None
+
+
+def _of_workspace(folder: Path, names: dict[str, frozenset[str]]) -> Sequence[Shelf]:
+    from datetime import UTC, datetime
+
+    from ....evidence.originality.catalogue import Holdings
+    from ....factors import parse
+    from ....ledger import Ledger
+
+    def read(row: LibraryRow) -> Expression:
+        return parse(row.text, fields={*names["fields"], *row.sheet.get("fields", ())}, groups=names["groups"])
+
+    with Ledger.open(folder, clock=lambda: datetime.now(UTC)) as ledger:
+        return Holdings(folder, read, ledger.library()).shelves
+
+
+def _row(mine: Expression, found: Likeness) -> Facts:
+    """Return what is told of a formula that is alike."""
+    known = found.known
+    return {
+        "id": known.name,
+        "text": known.text,
+        "ratio": round(found.ratio, 4),
+        "shared": found.shared,
+        "why": "; ".join(_reasons(mine, found)),
+        "where": known.where,
+    }
+
+
+def _reasons(mine: Expression, found: Likeness) -> Iterator[str]:
+    """Yield in words how much is shared, and which numbers are only near."""
+    from ....factors.similarity.signature import outline
+
+    part, own, other = found.part, outline(mine.core).size, found.known.size
+    assert part is not None
+    if mine.shown == found.known.text:
+        yield "the same formula"
+    elif part.size == own == other:
+        yield "the same, but for its sign, its options, and last steps that keep the order of names"
+    elif part.size == own:
+        yield f"yours stands whole in it: {own} of its {plural(other, 'node')}"
+    elif part.size == other:
+        yield f"it stands whole in yours: {other} of your {plural(own, 'node')}"
+    else:
+        yield f"{plural(part.size, 'node')} in common, of {own} of yours and {other} of its own"
+    near = [
+        f"{generic(there)} for {generic(here)}"
+        for here, there in dict.fromkeys(zip(part.numbers, found.theirs, strict=True))
+        if here != there
+    ]
+    if near:
+        yield f"numbers are near: {', '.join(near)}"
+
+
+def _print_rows(mine: Expression, rows: Sequence[Facts]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = answers()
+    console.print(Text(in_one_line(mine.text), style="bold"))
+    if not rows:
+        console.print("Nothing that is known shares anything with it.")
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("alike", justify="right", no_wrap=True)
+    for title in ("formula", "shares", "why"):
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        named = Text.assemble((row["id"], "bold"), (f" ({row['where']})", "dim"), f"\n{in_one_line(row['text'])}")
+        table.add_row(percent(row["ratio"]), named, Text(row["shared"]), Text(row["why"]))
+    console.print(table)

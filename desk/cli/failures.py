@@ -1,0 +1,192 @@
+"""How the command line says that something went wrong: in words, never as a stack trace."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .console import notices, print_object
+
+if TYPE_CHECKING:
+    import logging
+
+    from rich.text import Text
+
+__all__ = ["BUDGET_ENDED", "INTERRUPTED", "InterruptionTold", "announce", "interrupted", "quiet_traces"]
+
+REFUSED, USAGE, MISSING, BUDGET_ENDED, INTERRUPTED = 1, 2, 3, 4, 130
+SYSTEM_HINTS = {
+    errno.ENOSPC: "The disk is full: free some space, then go on with: alphaloom resume latest",
+    errno.EDQUOT: "The disk quota is used up: free some space, then go on with: alphaloom resume latest",
+    errno.EROFS: "This place is read-only: choose another with --workspace DIR",
+    errno.EACCES: "Permission is missing: choose another place with --workspace DIR, or change the permissions",
+    errno.EPERM: "Permission is missing: choose another place with --workspace DIR, or change the permissions",
+    errno.EADDRINUSE: "Another program listens there: stop it, or choose another port",
+    errno.EMFILE: "Too many files are open: raise the limit with ulimit -n",
+    errno.ENOENT: "Check the path",
+    errno.EISDIR: "A file was expected there",
+    errno.ENOTDIR: "A folder was expected there",
+}
+Record = dict[str, Any]
+
+
+def announce(error: BaseException, *, as_json: bool) -> int:
+    """Print an error, as a block on standard error or as one object on standard output, and return the exit code."""
+    record, code = _record(error)
+    if as_json:
+        print_object(record)
+    else:
+        _print_block(record, getattr(error, "caret", None))
+        for other in getattr(error, "others", ()):  # further mistakes of the same formula
+            _print_block(other.record(), other.caret)
+    return code
+
+
+class InterruptionTold(Exception):
+    """A command was interrupted, and has said so with what to do next."""
+
+
+def interrupted(*, as_json: bool) -> int:
+    """Say that a command was interrupted, and return the exit code."""
+    if as_json:
+        print_object(_plain("interrupted", "interrupted", ""))
+    else:
+        notices().print("interrupted")
+    return INTERRUPTED
+
+
+def _record(error: Any) -> tuple[Record, int]:
+    from ...ledger import AlphaloomError
+
+    if isinstance(error, AlphaloomError):
+        return dict(error.record()), error.exit_code
+    if _speaks(error):
+        return dict(error.record()), int(error.exit_code)
+    if hasattr(error, "format_message"):
+        path = getattr(getattr(error, "ctx", None), "command_path", None) or "alphaloom"
+        return _plain("usage", _in_words(str(error.format_message())), f"{path} --help lists what can be given."), USAGE
+    hint = getattr(error, "hint", "") or (isinstance(error, OSError) and SYSTEM_HINTS.get(error.errno or 0))
+    if isinstance(error, OSError) and hint:
+        place = f": {error.filename}" if error.filename else ""
+        return _plain("system", f"{error.strerror}{place}", hint, field=error.filename), USAGE
+    if isinstance(error, MemoryError):
+        return _plain("memory", "This machine has too little memory for it.", "Use a smaller panel."), MISSING
+    return _internal(error), REFUSED
+
+
+def _speaks(error: Any) -> bool:
+    """Tell whether an error describes itself as ours do; the sandbox knows no other room, so its errors stand alone."""
+    return callable(getattr(error, "record", None)) and hasattr(error, "exit_code")
+
+
+def _in_words(message: str) -> str:
+    """Say a refused option without the parser's own words: a class of errors, and a form of dates for programs."""
+    message = message.replace(": Value error, ", ": ")
+    return message.replace("does not match the formats '%Y-%m-%d'", "is not a day of the calendar, such as 2017-12-29")
+
+
+def _plain(code: str, message: str, hint: str, *, field: object = None) -> Record:
+    return {"code": code, "field": str(field or ""), "got": None, "allowed": None, "hint": hint, "message": message}
+
+
+def _internal(error: BaseException) -> Record:
+    """Describe a mistake of ours in one line; the stack goes into a file."""
+    what = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+    kept = _keep_details(error)
+    where = f"The details were written to {kept}" if kept else "The details could not be written anywhere."
+    return _plain("internal", f"internal error: {what}", where)
+
+
+def quiet_traces() -> None:
+    """Let errors in threads, in finalisers and in logs be one line each, like all others: their stacks go into files.
+
+    Messages of loggers that have a handler of their own stay as that handler writes them.
+    """
+    import logging
+    import threading
+
+    sys.excepthook = lambda kind, error, _: _say(error)
+    threading.excepthook = lambda told: _say(told.exc_value or told.exc_type())
+    sys.unraisablehook = lambda told: _say(told.exc_value or told.exc_type())
+    last = logging.StreamHandler()
+    last.setLevel(logging.WARNING)
+    last.setFormatter(_one_line())
+    logging.lastResort = last
+
+
+def _say(error: BaseException) -> None:
+    """Write one line on an error that no command waits for; where standard error is gone, nothing."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return
+    record = _internal(error)
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"{record['message']}. {record['hint']}\n")
+
+
+def _one_line() -> logging.Formatter:
+    """Return what writes a log record as one line, and its stack into a file."""
+    import logging
+
+    class OneLine(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            stack = record.exc_text or (self.formatException(record.exc_info) if record.exc_info else "")
+            said = record.getMessage().strip().partition("\n")[0]
+            if not stack:
+                return said
+            kept = _kept(stack)
+            what = stack.strip().rpartition("\n")[2]
+            return f"{said}: {what}" + (f" (details: {kept})" if kept else "")
+
+    return OneLine()
+
+
+def _keep_details(error: BaseException) -> Path | None:
+    import traceback
+
+    return _kept("".join(traceback.format_exception(error)))
+
+
+def _kept(stack: str) -> Path | None:
+    """Write a stack into a file of its own, for its owner alone; None where nothing can be written."""
+    import tempfile
+
+    try:
+        handle, name = tempfile.mkstemp(prefix="alphaloom-crash-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(stack)
+    except OSError:
+        return None
+    return Path(name)
+
+
+def _print_block(record: Record, caret: Any) -> None:
+    from rich.text import Text
+
+    console = notices()
+    message = str(record["message"] or record["code"])
+    if record["code"] == "usage" and message.startswith("Usage:"):
+        console.print(Text(message), soft_wrap=True)  # a command without arguments shows its help
+        return
+    head = "" if message.startswith("internal error") else "error: "
+    console.print(Text.assemble((head, "bold red"), message), soft_wrap=True)
+    if callable(caret) and (shown := str(caret())):
+        record = {**record, "got": None}  # it is what the caret points into
+        console.print(Text(shown), soft_wrap=True)
+    for line in _lines(record, message):
+        console.print(line, soft_wrap=True)
+
+
+def _lines(record: Record, message: str) -> list[Text]:
+    from rich.text import Text
+
+    from ..figures import generic
+
+    shown = [
+        (name, generic(record[name])) for name in ("field", "got", "allowed") if record.get(name) not in (None, "")
+    ]
+    lines = [Text.assemble((f"  {name:<8} ", "dim"), value) for name, value in shown if value not in message]
+    return lines + ([Text.assemble(("  hint     ", "dim"), str(record["hint"]))] if record.get("hint") else [])

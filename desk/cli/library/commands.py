@@ -1,0 +1,291 @@
+"""The commands on the library: what is in it, how it does on new days, and what a person may do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...figures import plural
+from ..code import in_one_line, source
+from ..console import print_object, print_plain
+from ..data_options import Place
+from ..factor.formula_command import FormulaCommand
+from ..options import AsJson, AsOf, CampaignFile, Dialect, Fields, Groups, PanelFile, SectorsFile, Workspace
+from ..run_lookup import WORKSPACE
+
+if TYPE_CHECKING:
+    from ....evaluation.admission import Admitted
+    from ....evidence.settings import LibrarySettings
+    from ....ledger import Ledger
+    from ....library.entries import Entry
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Keep, watch and retire factors.")
+FactorName = Annotated[
+    str, typer.Argument(metavar="ID", help="A factor's id, the start of one, or its formula in quotes.")
+]
+
+
+@contextmanager
+def _library(workspace: Path | None, *, make: bool = False) -> Iterator[Ledger]:
+    """Open the ledger of a workspace; asking makes none."""
+    from ....ledger import Ledger, WorkspaceError
+    from ....ledger.database.home import begun
+
+    place = workspace or WORKSPACE
+    if not make and not begun(place):
+        what = "there is no ledger in it" if place.is_dir() else "it is not there"
+        hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run, or alphaloom library add."
+        raise WorkspaceError(f"There is no library at {place}: {what}.", field="--workspace", hint=hint)
+    with Ledger.open(place, clock=_now) as ledger:
+        yield ledger
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _today() -> str:
+    return _now().date().isoformat()
+
+
+def _rules(campaign: Path | None) -> LibrarySettings:
+    """Return the rules of a campaign file, or the default ones."""
+    from ....evidence.settings import LibrarySettings
+
+    if campaign is None:
+        return LibrarySettings()
+    from ..research import settings_at
+
+    return settings_at(Place(campaign)).evidence.library
+
+
+@app.command("list", short_help="List the factors and how they do.")
+def list_(workspace: Workspace = None, campaign: CampaignFile = None, as_json: AsJson = False) -> None:
+    """List the factors of the library and the watchlist: what was proven of each, and what the days since say.
+
+    RankICs are in the direction in which a factor is held, fixed on its search window.
+    """
+    from ....library.record import conditions
+    from .table import print_conditions
+
+    with _library(workspace) as ledger:
+        rows = [one.record() for one in conditions(ledger, _rules(campaign))]
+    if as_json:
+        print_object({"count": len(rows), "factors": rows})
+    else:
+        print_conditions(rows)
+
+
+@app.command(short_help="Show all that is known of one factor.")
+def show(
+    factor: FactorName, workspace: Workspace = None, campaign: CampaignFile = None, as_json: AsJson = False
+) -> None:
+    """Show a factor's verdict, its RankIC quarter by quarter since, and every change of its status."""
+    from ....library.entries import PROMOTED, entry_named
+    from ....library.record import Condition
+    from .table import print_condition
+
+    with _library(workspace) as ledger:
+        promoted = sum(row.origin == PROMOTED for row in ledger.library())
+        told = Condition.of(entry_named(ledger, factor), ledger, _rules(campaign), promoted).full()
+    if as_json:
+        print_object(told)
+    else:
+        print_condition(told)
+
+
+@app.command(cls=FormulaCommand, short_help="Take in what a run accepted, or a formula, unproven.")
+def add(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN ID | EXPR", help="A run and the id of what it accepted; or a formula in quotes; or FILE.py."
+        ),
+    ],
+    dialect: Dialect = "alphaloom",
+    fields: Fields = None,
+    groups: Groups = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take in a factor. Campaigns put in by themselves what they accept.
+
+    A formula that is added by hand is marked as unproven for good. It counts for originality and redundancy: the gate
+    takes it for known, so that it can never be accepted here. Put it to the gate first if it is to be proven.
+    """
+    from ....evaluation.admission import add_accepted, add_by_hand
+
+    if len(words) > 2:
+        raise typer.BadParameter("give a run and an id, or one formula in quotes")
+    if len(words) == 2:
+        with _library(workspace) as ledger:
+            _tell_added(add_accepted(ledger, *words), as_json=as_json)
+        return
+    if words[0] == "latest":
+        raise typer.BadParameter("a run needs the id of what it accepted: alphaloom library add latest ID")
+    from ....factors import parse
+    from ..factor.commands import names_read
+
+    expression = parse(source(words[0]), dialect=dialect, **names_read(fields, groups))
+    with _library(workspace, make=True) as ledger:
+        _tell_added(add_by_hand(ledger, expression, _today()), as_json=as_json)
+
+
+def _tell_added(admitted: Admitted, *, as_json: bool) -> None:
+    entry = admitted.entry
+    told = {"id": entry.factor_id, "text": entry.canonical, "new": admitted.new}
+    if as_json:
+        print_object({**told, "status": entry.status, "proof": entry.proof})
+        return
+    print_plain(f"{entry.factor_id}  {in_one_line(entry.canonical)}")
+    print_plain(f"{'added' if admitted.new else 'there already'}: {entry.status}; {entry.proof}")
+
+
+@app.command(short_help="Score the library on new days.")
+def watch(
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    campaign: CampaignFile = None,
+    as_of: AsOf = None,
+    revised: Annotated[
+        str,
+        typer.Option(
+            "--revised", metavar="REASON", help="Go on although the panel tells other values of days that were seen."
+        ),
+    ] = "",
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score live factors and the watchlist on the days that came after the panel on which each was judged.
+
+    Sealed days are never read. Statuses change at the ends of quarters of 63 scored days: a factor is flagged as decaying,
+    retired, or proven, by the rules of the campaign file (evidence.library).
+    """
+    if panel is None and campaign is None:
+        raise typer.BadParameter("--panel: name the file with the new days, or a --campaign that names one")
+    from .watch import watched
+
+    if revised and not revised.strip():
+        raise typer.BadParameter("say why another reading is used: the reason is kept", param_hint="--revised")
+    place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
+    with _library(workspace) as ledger:
+        told = watched(ledger, place, revised.strip())
+    if as_json:
+        print_object(told)
+    else:
+        from .table import print_watch
+
+        print_watch(told)
+
+
+@app.command(short_help="Retire a factor by hand.")
+def retire(
+    factor: FactorName,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the factor.")],
+    successor: Annotated[
+        str, typer.Option("--successor", metavar="ID", help="The accepted successor that takes its place.")
+    ] = "",
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Retire a factor: it is watched no more and makes nothing redundant, but its formula is never original again.
+
+    A decaying factor may be succeeded: by a live factor of the library that was proposed and judged as its successor.
+    """
+    from ....evaluation import admission
+
+    _reasoned(reason, "why it is retired")
+    with _library(workspace) as ledger:
+        entry = admission.retire(ledger, factor, reason, _today(), successor)
+    _tell_standing(entry, "retired", reason, as_json=as_json)
+
+
+@app.command(short_help="Bring a retired factor back.")
+def restore(
+    factor: FactorName,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the factor.")],
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a retired factor back to where it stood: it is watched again. Its retirement stays in its history.
+
+    Where the rule retired it, the end of the next quarter may do so again: its record is not wiped.
+    """
+    from ....evaluation import admission
+
+    _reasoned(reason, "why it comes back")
+    with _library(workspace) as ledger:
+        entry = admission.restore(ledger, factor, reason, _today())
+    _tell_standing(entry, f"{entry.status} again", reason, as_json=as_json)
+
+
+def _reasoned(reason: str, what: str) -> None:
+    """Refuse an empty reason before anything is opened."""
+    if not reason.strip():
+        raise typer.BadParameter(f"say {what}: the reason is kept", param_hint="--reason")
+
+
+def _tell_standing(entry: Entry, now: str, reason: str, *, as_json: bool) -> None:
+    if as_json:
+        print_object({"id": entry.factor_id, "text": entry.canonical, "status": entry.status, "reason": reason.strip()})
+    else:
+        print_plain(f"{entry.factor_id}  {in_one_line(entry.canonical)}")
+        print_plain(f"{now}: {reason.strip()}")
+
+
+@app.command(short_help="Write the library into a file.")
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The JSON file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the library, retired factors too, into one JSON file for another workspace."""
+    from ....ledger import write_json
+    from ....ledger.files.objects import FOR_ALL
+    from ....library.exchange import exported
+    from ..errors import FileExists
+
+    if file.is_dir() or not file.parent.is_dir():
+        what = f"{file} is a folder" if file.is_dir() else f"there is no folder {file.parent}"
+        raise typer.BadParameter(f"{what}: name a file in a folder that is there", param_hint="FILE")
+    if file.exists() and not force:
+        raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
+    with _library(workspace) as ledger:
+        record = exported(ledger)
+    write_json(file, record, mode=FOR_ALL)
+    amount = len(record["factors"])
+    if as_json:
+        print_object({"file": str(file.resolve()), "factors": amount})
+    else:
+        print_plain(f"{plural(amount, 'factor')} written to {file}")
+
+
+@app.command("import", short_help="Take in a library file.")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What library export wrote.")],
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take in the factors of a file, marked as judged elsewhere: known to the gate, never proven here.
+
+    The file is checked whole before anything is written; what is in the library already stays as it is.
+    """
+    from ....library.exchange import imported, read_file
+
+    read_file(file)  # a file that is refused makes no workspace
+    with _library(workspace, make=True) as ledger:
+        told: dict[str, Any] = imported(ledger, file, _today())
+    if as_json:
+        print_object(told)
+        return
+    print_plain(f"{plural(told['added'], 'factor')} added, {plural(told['known'], 'factor')} known before")
+    for name in told["on_watchlist"]:
+        print_plain(f"{name} stays on the watchlist: only new days can prove it here")

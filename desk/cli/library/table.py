@@ -1,0 +1,210 @@
+"""How factors of the library stand, as tables and small bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...figures import DASH, chance, count, generic, ids, number, plural
+from ..code import in_one_line
+from ..console import answers
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = ["print_condition", "print_conditions", "print_watch"]
+
+Facts = Mapping[str, Any]
+STYLES = {"live": "green", "decaying": "yellow", "watchlist": "cyan", "retired": "dim"}
+WORDS = {"accepted": "accepted in", "promoted": "proven on new days; judged in", "watchlist": "unproven; judged in"}
+ELSEWHERE = ", on another market: known to the gate, but no evidence of these names"
+KIN = (("succeeds", "proposed to succeed"), ("successor", "succeeded by"))
+BAR_CELLS = 12
+"""Cells of the longest bar on each side of zero."""
+
+
+def print_conditions(rows: Sequence[Facts]) -> None:
+    """Print one row for each factor, and how many stand where."""
+    from rich.text import Text
+
+    console = answers()
+    if not rows:
+        console.print("The library and the watchlist are empty.")
+        return
+    held = [row for row in rows if row["status"] != "watchlist"]
+    tally = [(sum(row["status"] == word for row in rows), word) for word in ("live", "decaying", "retired")]
+    parts = ", ".join(f"{amount} {word}" for amount, word in tally if amount)
+    watched = plural(len(rows) - len(held), "entry", "entries")
+    strange = sum(bool(row["elsewhere"]) for row in held)
+    parts += f", {count(strange)} of them judged on another market" if strange else ""
+    told = f"{plural(len(held), 'factor')} in the library{': ' if parts else ''}{parts}; {watched} on the watchlist"
+    console.print(Text(told, style="bold"))
+    console.print(_table(rows))
+    console.print(
+        Text("RankIC in the direction held; t: Newey-West; days since: after the panel it was judged on.", "dim")
+    )
+
+
+def _table(rows: Sequence[Facts]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("id", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    table.add_column("factor", overflow="fold", min_width=24)
+    for title in ("selection", "since", "t", "days"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("evidence", overflow="fold")
+    table.add_column("last day", no_wrap=True)
+    for row in rows:
+        name = Text.assemble(in_one_line(str(row["text"])), (f"\n{_held(row)}{_origin(row)}", "dim"))
+        figures = [number(row["selection_rank_ic"], 4, sign=True), number(row["rank_ic_since"], 4, sign=True)]
+        figures += [number(row["t_since"], 1, sign=True), count(row["days"])]
+        status = Text(str(row["status"]), STYLES.get(str(row["status"]), ""))
+        table.add_row(ids(row["id"]), status, name, *figures, _evidence(row), str(row["last_day"] or DASH))
+    return table
+
+
+def _origin(row: Facts) -> str:
+    """Say what was proven, and where."""
+    trial = f", trial {row['trial']}" if row["trial"] else ""
+    if row["run"]:
+        return f"{WORDS[row['origin']]} {row['run']}{trial}"
+    return f"{row['proof']}{ELSEWHERE if row['elsewhere'] else ''}"
+
+
+def _held(row: Facts) -> str:
+    """Return what a reader of the formula must know: that its low values are bought."""
+    return "held the other way round; " if row["sign"] == -1 else ""
+
+
+def _evidence(row: Facts) -> str:
+    """Return the statistic that decides what becomes of a factor."""
+    if row["status"] == "watchlist":
+        if row["e_value"] is None:
+            return "no whole quarter yet" if row["terms_known"] else DASH
+        return f"e {_odds(row['e_value'])}, proven at {_odds(row['proves_at'])}"
+    decay = row["decay"]
+    if not decay:
+        return "no whole quarter yet" if row["terms_known"] else DASH
+    p = f"p {chance(decay['p_value'])}, " if decay["p_value"] is not None else ""
+    return f"decay: {p}e {_odds(decay['e_value'])}"
+
+
+def _odds(value: float | None) -> str:
+    """Return an e-value: three digits, and whole from 100 on."""
+    return count(value) if value is not None and value >= 100 else generic(value)
+
+
+def print_condition(row: Facts) -> None:
+    """Print everything that is known of a factor."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = answers()
+    console.print(Text(str(row["text"]), style="bold"))
+    grid = Table.grid(padding=(0, 2))
+    for name, value in _facts(row):
+        grid.add_row(Text(name, style="dim"), Text(value))
+    console.print(grid)
+    if row["quarters"]:
+        console.print(Text("\nquarters since, RankIC in the direction held", style="bold"))
+        console.print(_quarters(row))
+    if row["history"]:
+        console.print(Text("\nhistory", style="bold"))
+        console.print(_history(row["history"]))
+
+
+def _facts(row: Facts) -> list[tuple[str, str]]:
+    search, terms = row["search"] or {}, row["terms"] or {}
+    held = {1: "as written", -1: "the other way round"}.get(row["sign"], DASH)
+    found = [
+        ("id", str(row["id"])),
+        ("status", str(row["status"])),
+        ("proof", _origin(row)),
+        ("hypothesis", str(row["hypothesis"] or DASH)),
+        *((word, str(row[key])) for key, word in KIN if row[key]),
+        ("held", held),
+        ("scored", f"{terms['horizon_days']}-day {terms['returns']} returns" if terms else DASH),
+        ("RankIC on search, as written", f"{number(search.get('rank_ic'), 4, sign=True)}, t {number(search.get('t'), 2, sign=True)}"),
+        ("RankIC on selection", number(row["selection_rank_ic"], 4, sign=True)),
+        ("judged up to", str(row["judged_to"] or DASH)),
+        ("RankIC since", f"{number(row['rank_ic_since'], 4, sign=True)}, t {number(row['t_since'], 2, sign=True)}, {plural(row['days'], 'day')}"),
+        ("last day scored", str(row["last_day"] or DASH)),
+        ("evidence", _evidence(row)),
+    ]  # fmt: skip
+    return [*found, ("not watched", str(row["lacking"]))] if row["lacking"] else found
+
+
+def _quarters(row: Facts) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("to", no_wrap=True)
+    table.add_column("RankIC", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for title in ("e-value", "year's mean", "p below bar", "decay e"):
+        table.add_column(title, justify="right", no_wrap=True)
+    most = max(abs(each["rank_ic"] or 0.0) for each in row["quarters"]) or 1.0
+    for each in row["quarters"]:
+        decay = each["decay"]
+        figures = [_odds(each["e_value"]), number(decay["rank_ic"], 4, sign=True)]
+        figures += [chance(decay["p_value"]), _odds(decay["e_value"])]
+        table.add_row(each["day"], number(each["rank_ic"], 4, sign=True), _bar(each["rank_ic"], most), *figures)
+    return table
+
+
+def _bar(value: float | None, most: float) -> str:
+    """Draw a value to the left or right of zero."""
+    cells = round(BAR_CELLS * abs(value or 0.0) / most)
+    left = ("█" * cells if (value or 0.0) < 0 else "").rjust(BAR_CELLS)
+    right = ("█" * cells if (value or 0.0) > 0 else "").ljust(BAR_CELLS)
+    return f"{left}│{right}"
+
+
+def _history(history: Sequence[Facts]) -> Table:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    for each in history:
+        table.add_row(_dim(each["day"]), str(each["status"]), f"by {each['by']}", str(each["reason"]))
+    return table
+
+
+def _dim(text: object) -> Text:
+    from rich.text import Text
+
+    return Text(str(text), style="dim")
+
+
+def print_watch(told: Facts) -> None:
+    """Print how the factors stand after a look at a panel, what changed, and what could not be told."""
+    from rich.text import Text
+
+    console, rows = answers(), told["factors"]
+    if not rows:
+        console.print("Nothing to watch: the library has no judged factor, and the watchlist is empty.")
+        return
+    seen = [row for row in rows if row["new_days"]]
+    days = f"{plural(told['new_days'], 'new day')}" if seen else "no new day"
+    console.print(Text(f"{days} for {plural(len(seen), 'factor')}; the panel ends on {told['last_day']}", style="bold"))
+    console.print(_table(rows))
+    for row in rows:
+        for each in row["changes"]:
+            line = f"{ids(row['id'])}: {each['status']} since {each['day']}: {each['reason']}"
+            console.print(Text(line, STYLES.get(str(each["status"]), "")), soft_wrap=True)
+        if row["lacking"]:
+            console.print(Text(f"{ids(row['id'])}: not scored: {row['lacking']}", "yellow"), soft_wrap=True)
+        if row["left_out"] and row["new_days"]:
+            said = f"{row['left_out']}: if who is left was chosen knowing these days, a list of survivors too, they prove nothing"
+            console.print(Text(f"{ids(row['id'])}: {said}", "yellow"), soft_wrap=True)
+        if row["unlike_days"]:
+            said = f"the panel tells other values of {plural(row['unlike_days'], 'day')} that were seen; what was seen stays"
+            console.print(Text(f"{ids(row['id'])}: {said}", "yellow"), soft_wrap=True)
+    if any(row["status"] == "decaying" for row in rows):
+        said = "The next campaign on this workspace is told what decays, and may propose a successor."
+        console.print(Text(said, "dim"), soft_wrap=True)

@@ -1,0 +1,49 @@
+"""One look of the library at a panel, and what is told of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....evidence.code.sandbox import Jail
+from ....ledger import Ledger
+from ....library.entries import PROMOTED, entries
+from ....library.observations import Sight
+from ....library.record import Condition
+from ....library.watch import Watch
+from ..data_options import Place
+from ..research import settings_at
+
+__all__ = ["watched"]
+
+
+def watched(ledger: Ledger, place: Place, revised: str) -> dict[str, Any]:
+    """Watch the library on a panel and return each factor's condition, how many days were new, and what changed."""
+    settings = settings_at(place)
+    panel, dataset = settings.market.open(settings.seed)
+    with Jail(settings.sandbox) as jail:
+        looks = Watch(ledger, panel, dataset, settings.evidence, jail).run(revised)
+    now = {entry.factor_id: entry for entry in entries(ledger)}
+    promoted = sum(entry.origin == PROMOTED for entry in now.values())
+    rows = []
+    for look in looks:
+        entry = now[look.entry.factor_id]
+        told = Condition.of(entry, ledger, settings.evidence.library, promoted).record()
+        rows.append({**told, **_of_look(look), "lacking": look.lacking or None})
+    return {
+        "panel": panel.digest,
+        "first_day": str(panel.dates[0]),
+        "last_day": str(panel.dates[-1]),
+        "new_days": max((row["new_days"] for row in rows), default=0),
+        "changed": sum(bool(row["changes"]) for row in rows),
+        "factors": rows,
+    }
+
+
+def _of_look(look: Sight) -> dict[str, Any]:
+    changes = [
+        {"day": each.day, "status": each.status, "by": each.by, "reason": each.reason}
+        for each in look.changes
+        if each.key != "watched"
+    ]
+    days = {"new_days": len(look.new), "unlike_days": len(look.unlike)}
+    return {**days, "changes": changes, "left_out": None if look.lacking else look.left_out or None}

@@ -1,0 +1,89 @@
+"""The command that looks for the traps of a price file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..console import answers, print_object
+from ..options import AsJson, AsOf, SectorsFile, there
+
+if TYPE_CHECKING:
+    from ....market import Panel, Suspicion
+
+__all__ = ["app", "audit"]
+
+app = typer.Typer(no_args_is_help=True, help="Look into prices.")
+
+
+@app.callback()
+def _market() -> None:
+    """Look into prices."""
+
+
+@app.command(short_help="Say what looks wrong in a file of prices.")
+def audit(
+    panel: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PANEL", callback=there, help="Parquet or CSV: date, symbol, open, high, low, close, volume."
+        ),
+    ],
+    sectors: SectorsFile = None,
+    as_of: AsOf = None,
+    derive: Annotated[
+        list[str] | None,
+        typer.Option("--derive", metavar="FIELD=RULE", help="Derive a field, e.g. prices=adj_factor. Repeatable."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look for survivorship, adjusted levels, bad ticks, splits, stale prices, shifted days, bounce, copies and gaps."""
+    from ....market import PanelSource, examine, read_panel
+
+    source = PanelSource(panel, sectors, as_of.date() if as_of else None, dict(map(_rule, derive or ())))
+    read = read_panel(source)
+    found = examine(read)
+    if as_json:
+        print_object({**_shape(read), "notes": list(read.notes), "findings": [each.record() for each in found]})
+    else:
+        _print_findings(_shape(read), read.notes, found)
+
+
+def _rule(text: str) -> tuple[str, str]:
+    """Return the field and the rule of `prices=adj_factor`."""
+    name, _, rule = text.partition("=")
+    return name.strip(), rule.strip()
+
+
+def _shape(panel: Panel) -> dict[str, Any]:
+    return {
+        "days": panel.days,
+        "names": panel.names,
+        "first_day": str(panel.dates[0]),
+        "last_day": str(panel.dates[-1]),
+        "digest": panel.digest,
+    }
+
+
+def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], found: Sequence[Suspicion]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from ....market.data_warning import counted
+
+    console = answers()
+    span = f"{shape['days']:,} days of {shape['names']:,} names, {shape['first_day']} to {shape['last_day']}"
+    console.print(Text(f"{span}: {counted(len(found), 'suspicion')}; nothing was changed"))
+    for note in notes:
+        console.print(Text(f"note: {note}", style="dim"))
+    for each in found:
+        console.print()
+        console.print(Text(f"{each.trap}: {each.seen}", style="bold"))
+        table = Table.grid(padding=(0, 2))
+        for word, said in (("where", each.where), ("why it matters", each.why), ("what to do", each.remedy)):
+            if said:
+                table.add_row(Text(f"  {word}", style="dim"), Text(said))
+        console.print(table)

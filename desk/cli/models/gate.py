@@ -1,0 +1,163 @@
+"""The command that lets people and processes share one endpoint in fair turn: a gateway in front of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..console import notices
+from ..serve.listen import address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....mcp_servers.access import Tokens
+    from ....serving import Plan
+    from ....serving.gateway import GatewaySettings
+
+__all__ = ["gate"]
+
+SERVER = "http://127.0.0.1:8000"
+"""Where `alphaloom models serve` has a server unless it is told otherwise."""
+SCOPE, OPERATOR = "model:ask", "model:operate"
+DESCRIPTORS = 2
+"""What a connection takes: its own, and one to the server."""
+
+
+def gate(
+    endpoint: Annotated[
+        str, typer.Argument(metavar="PLAN|URL", help="The plan of the server, or where it is: http://HOST:PORT.")
+    ],
+    auth: Annotated[
+        Path, typer.Option("--auth", metavar="FILE", help="Bearer tokens, as `alphaloom token create` writes them.")
+    ],
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where it listens; port 0: any that is free.")
+    ] = "127.0.0.1:8100",
+    tenants: Annotated[
+        Path | None,
+        typer.Option("--tenants", metavar="FILE", help="Shares, quotas and weights, YAML; all alike without."),
+    ] = None,
+    places: Annotated[
+        int | None,
+        typer.Option("--places", min=1, help="Calls that the server answers at once; the plan's by default."),
+    ] = None,
+    server: Annotated[str, typer.Option("--server", metavar="URL", help="With PLAN: where its server is.")] = SERVER,
+    key_env: Annotated[
+        str, typer.Option("--key-env", metavar="NAME", help="The variable with the key that the server wants, if any.")
+    ] = "VLLM_API_KEY",
+    grace: Annotated[int, typer.Option("--grace", min=0, help="Seconds that calls under way have at the end.")] = 2,
+) -> None:
+    """Stand in front of an OpenAI-compatible server: each bearer token is a tenant, and who was served least goes first.
+
+    A call is passed on as it is once it has one of the server's places. Tokens need the scope model:ask; those that name
+    the same --tenant share one turn. 401: no such token; 403: it may not ask models; 413: one call is more than a minute's
+    quota; 429: its queue is full, or its quota is reached and it does not wait (over: refuse; by default a call waits for
+    its quota, up to a minute); 503: the server is away. SIGTERM or Ctrl-C ends it: calls that hold a place have
+    --grace seconds, those that wait are refused. It speaks plain HTTP, on this machine only unless --listen names another
+    host: let a proxy in front of it speak TLS.
+    """
+    from ....ledger import read_settings
+    from ....serving.gateway import GatewaySettings
+
+    host, port = address(listen, "--listen")
+    plan, where = _behind(endpoint, server)
+    settings = read_settings(tenants, GatewaySettings, [f"places={places}"] if places else [])
+    _run(settings, plan, (where, os.environ.get(key_env) or None), auth, (host, port, grace))
+
+
+def _behind(endpoint: str, server: str) -> tuple[Plan | None, str]:
+    """Return the plan, if one was named, and the address of the server."""
+    from ....serving import read
+
+    if re.match(r"https?://", endpoint):
+        if server != SERVER:
+            raise typer.BadParameter("is for a plan; the address is named already", param_hint="--server")
+        return None, _url(endpoint, "PLAN|URL")
+    if "://" in endpoint:
+        raise typer.BadParameter(f"{endpoint!r} is no http:// or https:// address", param_hint="PLAN|URL")
+    return read(Path(endpoint)), _url(server, "--server")
+
+
+def _url(text: str, option: str) -> str:
+    """Return an address without a password, a query or a path other than /v1."""
+    found = re.fullmatch(r"(https?://[A-Za-z0-9.:\[\]_-]+?)(/v1)?/?", text.strip())
+    if found is None:
+        raise typer.BadParameter("must be such as http://127.0.0.1:8000, and nothing more", param_hint=option)
+    return found[1]
+
+
+def _run(
+    settings: GatewaySettings, plan: Plan | None, behind: tuple[str, str | None], auth: Path, door: tuple[str, int, int]
+) -> None:
+    import time
+    from datetime import UTC, datetime
+
+    from ....mcp_servers.access import Tokens
+    from ....serving.gateway import Endpoint, Gateway, application
+    from ....serving.gateway.fair_scheduler import Gate
+    from ..serve.listen import listening, quiet_signals, spelled
+    from ..serve.server import Terms, serve
+
+    fairness = settings.fairness(plan)
+    tokens = Tokens.open(auth, clock=lambda: datetime.now(UTC))
+    told = notices().out
+    for name in _strangers(auth, settings):
+        told(f"No live token of {auth} has the tenant {name}, which the file of tenants names.")
+    host, port, grace = door
+    with listening(host, port, "--listen") as there, quiet_signals() as came:
+        host, port = there.getsockname()[:2]
+        told(
+            f"http://{spelled(host)}:{port}/v1 passes calls on to {behind[0]}: {fairness.places} places, a token out counts "
+            f"{fairness.output_weight / fairness.input_weight:g} times one in. Ctrl-C ends it."
+        )
+        turns = Gate(fairness, clock=time.monotonic)
+        gateway = Gateway(Endpoint(*behind), turns, fairness, settings, _who(tokens), _operates(tokens))
+        terms = Terms(grace, settings.connections, DESCRIPTORS, gateway.end)
+        serve(application(gateway), there, terms, lambda: bool(came))
+    told("Ended.")
+
+
+def _strangers(auth: Path, settings: GatewaySettings) -> list[str]:
+    """Return the tenants that no token names, which a slip of the pen makes."""
+    from ....mcp_servers.access import listed
+
+    named = {entry.tenant or entry.id for entry in listed(auth) if entry.revoked is None}
+    return sorted(settings.tenants.keys() - named)
+
+
+def _who(tokens: Tokens) -> Callable[[str], str]:
+    """Return what says whose call it is by its token."""
+    from ....mcp_servers.errors import TokenRefused
+    from ....router.errors import NotAdmitted, NotAllowed
+
+    def who(bearer: str) -> str:
+        try:
+            caller = tokens.verify(bearer)
+        except TokenRefused as refused:
+            hint = "Send one of `alphaloom token create --scopes model:ask` as Authorization: Bearer TOKEN."
+            raise NotAdmitted(refused.message, field="authorization", hint=hint) from None
+        if not caller.allows(SCOPE):
+            raise NotAllowed(
+                f"This token does not allow asking models: it has no scope {SCOPE}.", field="authorization"
+            )
+        return caller.tenant or caller.id
+
+    return who
+
+
+def _operates(tokens: Tokens) -> Callable[[str], bool]:
+    """Return what says whether a token is the operator's."""
+    from ....mcp_servers.errors import TokenRefused
+
+    def operates(bearer: str) -> bool:
+        try:
+            return tokens.verify(bearer).allows(OPERATOR)
+        except TokenRefused:
+            return False
+
+    return operates

@@ -1,0 +1,247 @@
+"""The command that says which model would answer a prompt, and why."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from ..console import answers, notices, print_object
+from ..options import AsJson
+from .router_file import ROUTER_FILE, named_models, unheard_of
+
+if TYPE_CHECKING:
+    from ....router.config import RouterConfig
+    from ....router.policy.decision import Decision
+    from ....router.policy.decision_rule import Decider
+
+__all__ = ["route"]
+
+MOST_CHARACTERS = 1_000_000
+TOO_LONG = f"has more than {MOST_CHARACTERS:,} characters"
+KEYS, LONGEST_KEY = frozenset({"prompt", "role"}), 40
+LINE = '{"prompt": "...", "role": "factor"}; role may be left away'
+SURE = 0.8
+"""Share of its own examples from which on nothing is said of an intent of the user's."""
+
+RouterFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--router",
+        metavar="FILE",
+        help="Models and policies: a router.yaml or a campaign file; router.yaml where it is there, else what is found here.",
+    ),
+]
+
+
+class _Line(NamedTuple):
+    """One prompt to decide on, and who asks."""
+
+    prompt: str
+    role: str | None
+
+
+def route(
+    prompt: Annotated[str | None, typer.Argument(help="What a model would be asked; - reads standard input.")] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", help="Who asks: idea, factor, repair, eval, critic, data, news ...")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            metavar="JSONL",
+            help="Many: lines of {prompt, role?}; an answer a line, in order, always as JSON.",
+        ),
+    ] = None,
+    router: RouterFile = None,
+    confidential: Annotated[
+        bool, typer.Option("--confidential", help="The text may go to models on your machines only.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which model would answer a prompt: what it wants, how hard it is, which tier and model, what that costs, and why.
+
+    The text is read on this machine, without a network and in under a millisecond; nothing is sent to any model. Who asks says
+    more than the text: give --role where a program knows it. A prompt that may be hard goes to the frontier tier.
+    """
+    if (prompt is None) == (file is None):
+        raise typer.BadParameter("give one prompt, - to read standard input, or --file with many", param_hint="PROMPT")
+    decider = _decider(router)
+    if not decider.config.models:
+        notices().print(
+            "No model is set up here: no router.yaml, no key, no server on this machine; the tier is told all the same."
+        )
+    lines = [_Line(_text(str(prompt)), role)] if file is None else list(_lines(file, role))
+    for doubt in unheard_of(decider.config, {line.role for line in lines}):
+        notices().print(doubt, soft_wrap=True, markup=False)
+    if file is not None:
+        for line in lines:
+            print_object(_decided(decider, line, confidential).record())
+        return
+    (line,) = lines
+    decision = _decided(decider, line, confidential)
+    if as_json:
+        print_object(decision.record())
+    else:
+        _print(decision, decider.config)
+        _tell_of_own(decider)
+
+
+def _decided(decider: Decider, line: _Line, confidential: bool) -> Decision:
+    from ....router.policy.decision_rule import Asked
+
+    sensitivity: Any = "confidential" if confidential else "public"
+    return decider.decide(Asked(prompt=line.prompt, role=line.role, sensitivity=sensitivity))
+
+
+def _tell_of_own(decider: Decider) -> None:
+    """Say which intents of the user's own are hard to recognise by their examples."""
+    from ....router.classifier.own import OwnClassifier
+
+    if not isinstance(decider.classifier, OwnClassifier):
+        return
+    taught = decider.classifier.taught
+    for name, share in zip(taught.names, taught.recalled, strict=True):
+        if share < SURE:
+            notices().print(
+                f"{name}: {share:.0%} of its examples are recognised when each is left out. More of them, in other words, help; "
+                "so does routing.embedding, or a role that says it (routing.roles)."
+            )
+
+
+def _decider(path: Path | None) -> Decider:
+    import os
+
+    from pydantic import Field
+
+    from ....router.config import ModelSettings, RouterConfig
+    from ....router.endpoints.discovery import found_models
+    from ....router.policy.decision_rule import Decider
+
+    class Found(RouterConfig):
+        """What is found here: no file says more, and there may be no model."""
+
+        models: dict[str, ModelSettings] = Field(default={})
+        roles: dict[str, Any] = Field(default={})
+
+    place = path or (ROUTER_FILE if ROUTER_FILE.is_file() else None)
+    if place is not None:
+        named = named_models(place)
+        if named.of_campaign:
+            notices().print(f"{place} is a campaign file: its section models decides.", soft_wrap=True)
+        return Decider(named.config)
+    return Decider(Found(models=found_models(os.environ)))
+
+
+def _text(prompt: str) -> str:
+    if prompt == "-":
+        prompt = _standard_input()
+    if not prompt.strip():
+        raise typer.BadParameter("is empty", param_hint="PROMPT")
+    if len(prompt) > MOST_CHARACTERS:
+        raise typer.BadParameter(TOO_LONG, param_hint="PROMPT")
+    return prompt
+
+
+def _standard_input() -> str:
+    try:
+        text = sys.stdin.read(MOST_CHARACTERS + 1)
+        text.encode()  # where the locale reads bytes that are no text as halves of characters
+    except UnicodeError:
+        text = "\0"
+    if "\0" in text:
+        raise typer.BadParameter("standard input is no UTF-8 text", param_hint="PROMPT")
+    return text
+
+
+def _lines(path: Path, role: str | None) -> Iterator[_Line]:
+    """Yield the prompts of a file; what is wrong with a line is told with its number before any is answered."""
+    from ....ledger.files.given_file import read_given_text
+    from ..errors import BadPrompts
+
+    try:
+        text = read_given_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise BadPrompts(f"cannot read {path}: {said}", field="--file", got=str(path)) from None
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            found.append(_line(line, number, role))
+    if not found:
+        raise BadPrompts(f"{path} holds no prompt", field="--file", got=str(path), allowed=LINE)
+    yield from found
+
+
+def _line(line: str, number: int, role: str | None) -> _Line:
+    from ..errors import BadPrompts
+
+    try:
+        told = json.loads(line)
+        prompt, own = told["prompt"], told.get("role")
+        if not isinstance(prompt, str) or not prompt.strip() or not isinstance(own, str | None):
+            raise TypeError
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise BadPrompts(
+            f"line {number} holds no prompt", field=f"line {number}", got=line[:100],
+            allowed=LINE, hint="One JSON object a line.",
+        ) from None  # fmt: skip
+    if misspelt := _misspelt(told):
+        raise BadPrompts(
+            f"line {number} has the key {misspelt[0]!r}; did you mean {misspelt[1]}?", field=f"line {number}",
+            got=misspelt[0], allowed=LINE, hint="Mend the key. Keys that are like neither are left alone.",
+        )  # fmt: skip
+    if len(prompt) > MOST_CHARACTERS:
+        raise BadPrompts(
+            f"the prompt of line {number} {TOO_LONG}", field=f"line {number}", got=f"{len(prompt):,} characters"
+        )
+    return _Line(prompt, own or role)
+
+
+def _misspelt(told: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return a key that is nearly one of ours and the one that is meant; a line may bear labels of the user's own."""
+    for key in told.keys() - KEYS:
+        if close := difflib.get_close_matches(key[:LONGEST_KEY].lower(), KEYS - told.keys(), n=1):
+            return key[:LONGEST_KEY], close[0]
+    return None
+
+
+def _print(decision: Decision, config: RouterConfig) -> None:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in decision.signals["intents"].items())
+    grid.add_row("intent", f"{decision.intent} ({shares})")
+    fails = f"{decision.signals['hard']:.0%} that a small model fails; {config.routing.most_hard:.0%} is the limit"
+    grid.add_row("difficulty", f"{decision.difficulty} ({fails})")
+    grid.add_row("tier", decision.tier)
+    grid.add_row("model", f"{decision.model}{_keyless(config, decision.model)}" if decision.model else "none is set up")
+    grid.add_row("cost", _dollars(decision.cost_usd))
+    grid.add_row("because", decision.reason)
+    for each in decision.alternatives:
+        told = f"{each.model} ({each.tier}, {_dollars(each.cost_usd)}): {each.reason}"
+        grid.add_row("or", told + _keyless(config, each.model))
+    answers().print(grid)
+
+
+def _keyless(config: RouterConfig, name: str) -> str:
+    """Say that a model cannot answer for want of its key, as far as the environment tells: nothing is asked."""
+    import os
+
+    from ....router.endpoints.discovery import KEYS
+
+    model = config.models[name]
+    provider = model.model.partition("/")[0]
+    usual = next((key for key, (large, _) in KEYS.items() if large.partition("/")[0] == provider), None)
+    key = model.api_key_env or (None if model.api_base or model.api_key_keyring else usual)
+    return f" (its key {key} is not set)" if key and not os.environ.get(key, "").strip() else ""
+
+
+def _dollars(cost: float | None) -> str:
+    return "price not known" if cost is None else f"{cost:.6f} USD"

@@ -1,0 +1,273 @@
+"""The command that says what model calls took: of a run, of a day, of a tenant, beside what one tier alone would have cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...figures import DASH, count, money, plural
+from ..console import answers, notices, print_object
+from ..options import AsJson, Workspace
+from ..run_lookup import located
+
+if TYPE_CHECKING:
+    from ....ledger import Ledger, ModelCall, Run
+    from ....router.config import ModelSettings, RouterConfig, Tier
+
+__all__ = ["spend"]
+
+PARTS = ("role", "intent", "model", "tenant")
+TIERS: tuple[Tier, ...] = ("local", "frontier")
+
+
+@dataclass
+class _Books:
+    """The calls that are looked at, and what the record holds about their runs."""
+
+    ledger: Ledger
+    calls: list[ModelCall]
+    day: str
+    _configs: dict[str, RouterConfig | None] = field(default_factory=dict)
+    _decisions: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs that made the calls, oldest first."""
+        names = {call.run for call in self.calls}
+        return [run for run in self.ledger.runs() if run.id in names]
+
+    def config(self, run: str) -> RouterConfig | None:
+        """Return the models that a run was begun with; None where it was no campaign."""
+        if run not in self._configs:
+            kept = (self.ledger.run(run).config.get("settings") or {}).get("models")
+            self._configs[run] = _read(kept) if kept else None
+        return self._configs[run]
+
+    def decision(self, call: ModelCall) -> dict[str, Any] | None:
+        """Return why a call went where it did; None for one of before this was kept."""
+        from ....router.calls.calls import ROUTED
+
+        if call.run not in self._decisions:
+            self._decisions[call.run] = {each.key: each.body for each in self.ledger.events(call.run, ROUTED)}
+        return self._decisions[call.run].get(call.key)
+
+
+def spend(
+    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="A run's id, its folder, or latest.")] = None,
+    day: Annotated[
+        datetime | None, typer.Option("--day", formats=["%Y-%m-%d"], help="Calls of all runs on this day, UTC.")
+    ] = None,
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", metavar="NAME", help="Calls on behalf of this name.")
+    ] = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what model calls took, by role, intent, model and tenant, and for each accepted factor.
+
+    Give RUN, --day, --tenant, or several: then calls that are all of it. Beside it stands what the same tokens would have cost
+    at the first model of each tier that the run names: an estimate, since another model would have said something else. Replies
+    that another run had paid for are priced, and told apart.
+    """
+    if run is None and day is None and tenant is None:
+        raise typer.BadParameter("give a run, --day or --tenant", param_hint="RUN")
+    name, place = located(run or "latest", workspace)
+    from ....ledger import Ledger
+
+    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
+        found = statement(ledger, name if run is not None else None, day.date().isoformat() if day else "", tenant)
+    if as_json:
+        print_object(found)
+    else:
+        _print(found)
+
+
+def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) -> dict[str, Any]:
+    """Return what the calls of a run, of a UTC day, of a tenant, or of all three at once took."""
+    run = ledger.run(name).id if name is not None else None
+    if day or tenant is not None:
+        calls = [call for call in ledger.holds.calls(day, tenant) if run is None or call.run == run]
+    else:
+        calls = ledger.calls(str(run))
+    books = _Books(ledger, calls, day)
+    accepted = _accepted(books)
+    whole = _bill(calls)
+    return {
+        "run": run, "day": day or None, "tenant": tenant, **whole,
+        "paid_usd": math.fsum(call.cost_usd for call in calls if call.attempts), "reused": sum(not call.attempts for call in calls),
+        **{f"by_{part}": _by(calls, part) for part in PARTS},
+        "accepted": accepted, "per_accepted": {each: value / accepted for each, value in whole.items()} if accepted else None,
+        "escalations": _escalations(books), "always": {tier: _always(books, tier) for tier in TIERS},
+        "held": _held(ledger, run, tenant), "killed": _killed(ledger, run, day, tenant),
+    }  # fmt: skip
+
+
+def _bill(calls: Iterable[ModelCall]) -> dict[str, Any]:
+    from ....router.spend import bill
+
+    return asdict(bill(calls))
+
+
+def _by(calls: list[ModelCall], part: str) -> dict[str, dict[str, Any]]:
+    """Return one bill for each word, the dearest first."""
+    words = sorted({str(getattr(call, part)) for call in calls})
+    bills = {word: _bill(call for call in calls if getattr(call, part) == word) for word in words}
+    return dict(sorted(bills.items(), key=lambda each: (-each[1]["usd"], each[0])))
+
+
+def _accepted(books: _Books) -> int:
+    """Count the factors that the runs accepted; of a day those of that day, of a tenant those of the runs that asked for it."""
+    from ....evaluation.pending_cases import Reviews
+    from ....ledger.tally import day_of
+
+    found = 0
+    for run in books.runs:
+        reviews = Reviews.of(books.ledger, run)
+        for entry in books.ledger.verdict_entries(run.id):
+            found += reviews.word(entry.record) == "accepted" and books.day in ("", day_of(entry.at))
+    return found
+
+
+def _escalations(books: _Books) -> dict[str, int]:
+    """Count the calls that went up: by their prompt, or since the local tier had failed; and those of which nothing is kept."""
+    told = {"by_prompt": 0, "by_failure": 0, "unknown": 0}
+    for call in books.calls:
+        decision = books.decision(call)
+        if decision is None:
+            told["unknown"] += 1
+        elif not _below(books.config(call.run)):
+            continue
+        elif decision["tier"] == "frontier":
+            told["by_prompt"] += not _fixed(books.config(call.run), decision)
+        else:
+            told["by_failure"] += call.tier == "frontier"
+    return told
+
+
+def _below(config: RouterConfig | None) -> bool:
+    """Tell whether there is a local tier to go up from, as far as is known."""
+    return config is None or any(model.tier == "local" for model in config.models.values())
+
+
+def _fixed(config: RouterConfig | None, decision: dict[str, Any]) -> bool:
+    """Tell whether the settings name the tier of an intent or a role, whatever the prompt."""
+    if config is None:
+        return False
+    choices = config.routing.intents.get(decision["intent"]), config.roles.get(decision["signals"]["role"] or "")
+    return any(choice not in (None, "auto") for choice in choices)
+
+
+def _always(books: _Books, tier: Tier) -> dict[str, Any]:
+    """Return what the tokens of all calls would have cost at the first model of one tier; or why nobody can say."""
+    prices: dict[str, tuple[float, float] | str] = {}
+    for call in books.calls:
+        if call.run not in prices:
+            prices[call.run] = _price(books.config(call.run), tier, call.run)
+    why = next((each for each in prices.values() if isinstance(each, str)), "" if prices else "no call is recorded")
+    usd = math.fsum(
+        call.tokens_in * price[0] + call.tokens_out * price[1]
+        for call in books.calls
+        if not isinstance(price := prices[call.run], str)
+    )
+    return {"usd": None if why else usd, "why": why, "estimate": True}
+
+
+def _price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, float] | str:
+    """Return the prices of a token in and out at the first model of a tier, or why there are none."""
+    from ....router.calls.prices import price_of
+
+    first: Callable[[ModelSettings], bool] = lambda model: model.tier == tier
+    models = config.models if config else {}
+    name = next((name for name, model in models.items() if first(model)), None)
+    if name is None:
+        return f"run {run} names no {tier} model"
+    return price_of(models[name]) or f"the price of {name} is not known"
+
+
+def _held(ledger: Ledger, run: str | None, tenant: str | None) -> dict[str, Any]:
+    """Return what calls under way may still take."""
+    from ....ledger.tally import PICO
+
+    ledger.holds.lapse()
+    held = [
+        each for each in ledger.holds.open() if run in (None, each.run) and (tenant is None or each.tenant == tenant)
+    ]
+    return {"calls": len(held), "usd": sum(each.picos for each in held) / PICO}
+
+
+def _killed(ledger: Ledger, run: str | None, day: str, tenant: str | None) -> dict[str, Any]:
+    """Return what calls could cost whose process was killed under them: nobody heard, and the caps count them."""
+    from ....ledger.tally import PICO
+
+    taken = ledger.holds.killed(run, day, tenant)
+    return {"calls": taken.calls, "usd": taken.picos / PICO}
+
+
+def _read(kept: dict[str, Any]) -> RouterConfig | None:
+    """Read the models that a run wrote down; None if it was an Alphaloom whose settings are no longer read."""
+    from pydantic import ValidationError
+
+    from ....router.config import RouterConfig
+
+    try:
+        return RouterConfig.model_validate(kept)
+    except ValidationError:
+        return None
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = answers()
+    of = [found["run"], found["day"] and f"{found['day']} (UTC)", found["tenant"] and f"tenant {found['tenant']}"]
+    console.print(Text(", ".join(each for each in of if each), style="bold"))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, said in _lines(found):
+        grid.add_row(f"  {label}", Text(said))
+    console.print(grid)
+    if not found["calls"]:
+        notices().print("No call is recorded there.")
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("by", "", "calls", "tokens in", "tokens out", "cost"):
+        table.add_column(heading, justify="left" if heading in ("by", "") else "right", no_wrap=heading != "")
+    for part in PARTS:
+        for word, bill in found[f"by_{part}"].items():
+            figures = (count(bill["calls"]), count(bill["tokens_in"]), count(bill["tokens_out"]), money(bill["usd"]))
+            table.add_row(part, Text(word or DASH), *figures)
+    console.print(table)
+
+
+def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    up, each, held = found["escalations"], found["per_accepted"], found["held"]
+    tokens = f"{count(found['tokens_in'])} tokens in, {count(found['tokens_out'])} out"
+    reused = f", {plural(found['reused'], 'reply', 'replies')} reused" if found["reused"] else ""
+    lines = [
+        ("spend", f"{plural(found['calls'], 'model call')}, {tokens}, {money(found['usd'])}"),
+        ("paid", f"{money(found['paid_usd'])}{reused}"),
+        ("accepted", plural(found["accepted"], "factor")),
+        ("for each accepted", f"{money(each['usd'])}, {each['calls']:,.1f} calls" if each else DASH),
+        (
+            "went up",
+            f"{count(up['by_prompt'])} by the prompt, {count(up['by_failure'])} since the local tier had failed",
+        ),
+    ]
+    lines += [("not known why", plural(up["unknown"], "call"))] if up["unknown"] else []
+    for tier in TIERS:
+        always = found["always"][tier]
+        told = f"{DASH}: {always['why']}" if always["why"] else f"{money(always['usd'])} (an estimate: the same tokens)"
+        lines.append((f"always {tier}", told))
+    lines.append(("under way", f"{plural(held['calls'], 'call')}, at most {money(held['usd'])}"))
+    killed = found["killed"]
+    if killed["calls"]:
+        told = f"{plural(killed['calls'], 'call')}, at most {money(killed['usd'])} more: counted under the caps"
+        lines.append(("killed under way", told))
+    return lines

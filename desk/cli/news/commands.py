@@ -1,0 +1,241 @@
+"""The commands on texts: take them in, read them, and decide on what is held back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...figures import plural
+from ...signing import signature
+from ..console import legible, notices, print_object, print_plain
+from ..options import AsJson, By, Workspace
+from ..run_lookup import WORKSPACE
+
+if TYPE_CHECKING:
+    from ....news import NewsItem, Shelf
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Take in news, filings and posts, and decide on what is held back.")
+DAYS = ["%Y-%m-%d"]
+TextId = Annotated[
+    str, typer.Argument(metavar="ID", help="A text's id, or as much of its beginning as is not ambiguous.")
+]
+AsOfDay = Annotated[
+    datetime | None,
+    typer.Option("--as-of", formats=DAYS, help="As it could be known at the end of this day, UTC; all by default."),
+]
+Count = Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many at most.")]
+
+
+class Kind(StrEnum):
+    """What a text may be."""
+
+    news = "news"
+    filing = "filing"
+    post = "post"
+
+
+Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files of texts.")]
+Source = Annotated[
+    str,
+    typer.Option(
+        "--source", metavar="NAME", help="Who published what does not say so; the feed's title, or the file's name."
+    ),
+]
+OfKind = Annotated[Kind, typer.Option("--kind", help="What the records are that do not say so.")]
+About = Annotated[
+    str, typer.Option("--symbols", metavar="NAME,...", help="What a record is about that names no symbol.")
+]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weight", metavar="SOURCE=WEIGHT", help="How far a source is believed, 0 to 1; *: all others. Repeatable."
+    ),
+]
+Filers = Annotated[
+    list[str] | None,
+    typer.Option("--filer", metavar="CIK=SYMBOL", help="The symbol of a filer's number in filings. Repeatable."),
+]
+Fetched = Annotated[
+    str,
+    typer.Option(
+        "--fetched", metavar="INSTANT", help="When the files came, e.g. 2015-01-30T21:30:00Z: nothing was known before."
+    ),
+]
+Masked = Annotated[
+    bool,
+    typer.Option(
+        "--masked", help="Authors' names were taken out: each record that names no source is a voice of its own."
+    ),
+]
+
+
+@app.command(short_help="Take in files of texts.")
+def add(
+    files: Files,
+    source: Source = "",
+    kind: OfKind = Kind.news,
+    symbols: About = "",
+    weights: Weights = None,
+    filers: Filers = None,
+    fetched: Fetched = "",
+    masked: Masked = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take in all of the files, or nothing where one of them cannot be used.
+
+    RSS and Atom (.xml, .rss, .atom), JSON lines (.jsonl, .ndjson), filings as the regulator stores them (.txt, .sgml, .nc),
+    tables (.parquet, .csv: time_utc, symbol, text). Texts are cleaned of what nobody sees, dated by when they could be known,
+    and judged: what speaks to the machine that reads it, or is shouted by many sources of low standing at once, is held back
+    and reaches no agent (alphaloom news quarantine). What is there already adds nothing.
+    """
+    from ....news import NEWS, Shelf
+    from .output import ALL, Brought, all_read
+
+    brought = Brought(source, kind.value, symbols, tuple(weights or ()), tuple(filers or ()), fetched, masked)
+    read = all_read(files, brought, _reading)
+    with Shelf((workspace or WORKSPACE) / NEWS) as shelf:
+        new = shelf.put(item for items in read for item in items)
+        held = {each.item.id for each in shelf.quarantine(ALL)}
+    counts = [
+        (str(file), len(items), sum(item.id in held for item in items)) for file, items in zip(files, read, strict=True)
+    ]
+    if as_json:
+        rows = [{"file": file, "texts": texts, "held": back} for file, texts, back in counts]
+        print_object({"files": rows, "texts": sum(texts for _, texts, _ in counts), "new": new})
+        return
+    for file, texts, back in counts:
+        print_plain(f"{legible(file)}: {plural(texts, 'text')}, {back:,} held back")
+    print_plain(f"{plural(new, 'new text')} on the shelf of {workspace or WORKSPACE}")
+
+
+def _reading(file: Path) -> None:
+    """Say which file is read: a large one takes minutes."""
+    notices().print(f"reading {legible(str(file))}", markup=False, soft_wrap=True)
+
+
+@app.command("list", short_help="List the texts that are served, the newest first.")
+def list_(
+    words: Annotated[list[str] | None, typer.Argument(metavar="WORD...", help="Words that must all occur.")] = None,
+    symbols: Annotated[
+        str, typer.Option("--symbols", metavar="NAME,...", help="Of which a text must be about one.")
+    ] = "",
+    since: Annotated[
+        datetime | None, typer.Option("--since", formats=DAYS, help="Leave out what was known before this day, UTC.")
+    ] = None,
+    as_of: AsOfDay = None,
+    limit: Count = 20,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what agents and clients may be told, the newest first. What is held back is listed by `alphaloom news quarantine`."""
+    from .output import print_items, split
+
+    with _shelf(workspace) as shelf:
+        begin = since.replace(tzinfo=UTC) if since else None
+        page = shelf.search(_end(as_of), " ".join(words or ()), split(symbols), begin, limit)
+    if as_json:
+        print_object({"count": len(page.items), "total": page.total, "items": [item.record() for item in page.items]})
+        return
+    print_items(page.items)
+    print_plain(f"{len(page.items)} of {plural(page.total, 'text')}" if page.total else "no text is served")
+
+
+@app.command(short_help="List what is held back, and why.")
+def quarantine(as_of: AsOfDay = None, limit: Count = 50, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """List the texts that reach no agent, those held back last first, with the signs that say why.
+
+    The words in which a sign showed may be meant for machines: do not hand this list to one.
+    """
+    from .output import print_held
+
+    with _shelf(workspace) as shelf:
+        found = shelf.quarantine(_end(as_of))
+    shown = found[::-1][:limit]
+    if as_json:
+        print_object({"count": len(shown), "total": len(found), "quarantine": [held.record() for held in shown]})
+        return
+    print_held(shown)
+    print_plain(f"{len(shown)} of {plural(len(found), 'text')} held back" if found else "no text is held back")
+
+
+@app.command(short_help="Show one text whole, held back or not.")
+def show(text: TextId, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Show a text, where it came from, the signs that fired, and what a person decided on it. For a person, not for a machine."""
+    from .output import Shown, print_text
+
+    with _shelf(workspace) as shelf:
+        shown = Shown.of(shelf, _one(shelf, text).id)
+    if as_json:
+        print_object(shown.record())
+    else:
+        print_text(shown)
+
+
+@app.command(short_help="Put back a text that was held back wrongly.")
+def release(
+    text: TextId,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")],
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            "--from", formats=DAYS, help="The first day, UTC, on which it is served; by default as if never held back."
+        ),
+    ] = None,
+    by: By = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a text in quarantine reach agents. Who decided it, when and why is kept, and the decision stands for good.
+
+    It is served as of every instant since which it was held back: the rules that held it are of today too. Where you know
+    something of it that was not known then, name the day on which that was known with --from.
+    """
+    from .output import released
+
+    with _shelf(workspace) as shelf:
+        begin = datetime.combine(since, time.min, UTC) if since else None
+        done = released(shelf, _one(shelf, text).id, (signature(by), reason), begin, datetime.now(UTC))
+    told = {"id": done.id, "by": done.who, "reason": done.reason, "served_from": done.at.isoformat()}
+    if as_json:
+        print_object(told)
+    else:
+        print_plain(f"{done.id} is served as of {done.at:%Y-%m-%d %H:%M:%S} UTC and later")
+
+
+def _end(day: datetime | None) -> datetime:
+    from .output import ALL
+
+    return datetime.combine(day, time.max, UTC) if day else ALL
+
+
+def _shelf(workspace: Path | None) -> Shelf:
+    """Open the shelf of a workspace; asking makes none."""
+    from ....ledger import WorkspaceError
+    from ....news import NEWS, Shelf
+
+    folder = (workspace or WORKSPACE) / NEWS
+    if not folder.is_dir():
+        raise WorkspaceError(
+            f"There are no texts in {workspace or WORKSPACE}.", field="--workspace",
+            hint="Name a workspace with --workspace DIR, or take some in: alphaloom news add FILE",
+        )  # fmt: skip
+    return Shelf(folder)
+
+
+def _one(shelf: Shelf, start: str) -> NewsItem:
+    """Return the text whose id begins so."""
+    from ....news import ShelfError
+
+    found = shelf.named(start.strip().lower())
+    if len(found) != 1:
+        said = "several texts have an id that begins so" if found else "no text has an id that begins so"
+        hint = "Give more of it." if found else "alphaloom news list and alphaloom news quarantine tell the ids."
+        raise ShelfError(said, field="ID", got=start[:64], allowed=[item.id for item in found] or None, hint=hint)
+    return found[0]

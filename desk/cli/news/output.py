@@ -1,0 +1,217 @@
+"""Texts as a person brings and reads them: what is said of files, what stands on a screen, what a release does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ....factors.describe.words import visible
+from ....news import Held, NewsFileError, NewsItem, NewsSource, Release, Shelf, ShelfError, read_news
+from ....news.instants import ZONED, from_iso, spelled
+from ....news.screening.credibility import Kind
+from ..console import answers, legible, print_plain
+
+__all__ = ["ALL", "Brought", "Shown", "all_read", "print_held", "print_items", "print_text", "released", "split"]
+
+ALL = datetime.max.replace(tzinfo=UTC)
+"""As of when a person sees a shelf who names no day."""
+EXCERPT = 160
+SHOWN_ID = 12
+"""Digits of an id in a list: enough to name a text by."""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What a person says of the files that are brought, as it was written on the command line."""
+
+    source: str
+    kind: Kind
+    symbols: str
+    weights: tuple[str, ...]
+    filers: tuple[str, ...]
+    fetched: str
+    masked: bool
+
+    def of(self, file: Path) -> NewsSource:
+        """Return it as what is said of one file."""
+        weights = {name: _weight(name, value) for name, value in _pairs(self.weights, "--weight", "*=0.3")}
+        filers = dict(_pairs(self.filers, "--filer", "320193=AAPL"))
+        return NewsSource(
+            file, self.source, self.kind, _instant(self.fetched), weights, split(self.symbols), filers, self.masked
+        )
+
+
+def split(names: str) -> tuple[str, ...]:
+    """Return the names of a list with commas."""
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def _pairs(texts: Sequence[str], option: str, example: str) -> list[tuple[str, str]]:
+    found = [tuple(part.strip() for part in text.rpartition("=")[::2]) for text in texts]
+    wrong = next((text for text, pair in zip(texts, found, strict=True) if not all(pair)), None)
+    if wrong is not None:
+        raise typer.BadParameter(f"{wrong!r} is no pair such as {example}", param_hint=option)
+    return [(name, value) for name, value in found]
+
+
+def _weight(name: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise typer.BadParameter(f"the weight of {name!r} is no number: {value!r}", param_hint="--weight") from None
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return from_iso(text, zoned=True) if text else None
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not {ZONED}", param_hint="--fetched") from None
+
+
+def all_read(files: Sequence[Path], brought: Brought, tell: Callable[[Path], None]) -> list[tuple[NewsItem, ...]]:
+    """Return the items of every file; before each is read, which takes a minute for 40,000 posts, it is told.
+
+    Raises
+    ------
+    NewsFileError
+        With everything that is wrong in any of them.
+    """
+    read, refused = list[tuple[NewsItem, ...]](), list[NewsFileError]()
+    for file in files:
+        tell(file)
+        try:
+            read.append(read_news(brought.of(file)))
+        except NewsFileError as error:
+            refused.append(error)
+    if len(refused) > 1:
+        raise NewsFileError(
+            "\n".join(error.message for error in refused), findings=tuple(each for error in refused for each in error.findings),
+            field=", ".join(error.field for error in refused), hint=refused[0].hint,
+        )  # fmt: skip
+    if refused:
+        raise refused[0]
+    return read
+
+
+def released(shelf: Shelf, id: str, said: tuple[str, str], begin: datetime | None, now: datetime) -> Release:
+    """Put a text back as of when it was held back, or of a later day that a person names; `said`: who, and why.
+
+    The shelf keeps since when it holds; when it was decided is written beside the reason.
+
+    Raises
+    ------
+    ShelfError
+        The text is not held back, or no reason is given.
+    """
+    held = next((each for each in shelf.quarantine(ALL) if each.item.id == id), None)
+    if held is None:
+        hint = "alphaloom news show ID tells how it stands."
+        raise ShelfError("this text is not held back", field="ID", got=id, hint=hint)
+    reason = visible(said[1]).strip()
+    if not reason:
+        raise ShelfError("a release says why", field="--reason", allowed="some words")
+    moment = max(held.since, begin) if begin else held.since
+    return shelf.release(id, said[0], f"{reason} (decided {now:%Y-%m-%d %H:%M} UTC)", moment)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One text and how it stands."""
+
+    item: NewsItem
+    held: Held | None
+    release: Release | None
+
+    @classmethod
+    def of(cls, shelf: Shelf, id: str) -> Shown:
+        """Look a text up whose id is known."""
+        held = next((each for each in shelf.quarantine(ALL) if each.item.id == id), None)
+        release = next((each for each in shelf.releases(ALL) if each.id == id), None)
+        return cls(shelf.named(id)[0], held, release)
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        held, done = self.held, self.release
+        put_back = {"by": done.who, "reason": done.reason, "served_from": spelled(done.at)} if done else None
+        return {"item": self.item.record(evidence=True), "held": held.record() if held else None, "release": put_back}
+
+    def lines(self) -> list[str]:
+        """Return what stands before the text."""
+        item = self.item
+        place = f"{item.provenance.file}, record {item.provenance.record}, sha256 {item.provenance.sha256}"
+        told = {
+            "id": item.id, "kind": item.kind, "source": f"{item.source} (believed {item.credibility:g})", "address": item.url,
+            "about": " ".join(item.symbols), "published": spelled(item.published), "known": spelled(item.known), "read": place,
+        }  # fmt: skip
+        rows = [f"{name:<11}{value}" for name, value in told.items() if value]
+        signs = self.held.signs if self.held else item.flags
+        rows += [f"{'sign':<11}{sign.name}, {sign.weight:g}: {sign.evidence}" for sign in signs]
+        if self.held:
+            rows.append(f"{'HELD BACK':<11}since {spelled(self.held.since)}")
+        if self.release:
+            rows.append(
+                f"{'released':<11}by {self.release.who}, served from {spelled(self.release.at)}: {self.release.reason}"
+            )
+        return [row.replace("\n", " ") for row in rows]
+
+
+def print_text(shown: Shown) -> None:
+    """Print a text whole, after where it came from and how it stands."""
+    for line in shown.lines():
+        print_plain(legible(line))
+    for part in (shown.item.title, shown.item.body):
+        if part:
+            print_plain(f"\n{legible(part)}")
+
+
+def print_items(items: Sequence[NewsItem]) -> None:
+    """Print a row for each text."""
+    _print_rows(
+        ("known", "id", "source", "believed", "about", "text"),
+        [
+            (_minute(each.known), each.id[:SHOWN_ID], each.source, f"{each.credibility:g}", *_about(each))
+            for each in items
+        ],
+    )
+
+
+def print_held(held: Sequence[Held]) -> None:
+    """Print a row for each text in quarantine."""
+    _print_rows(
+        ("held since", "id", "source", "signs", "about", "text"),
+        [
+            (_minute(each.since), each.item.id[:SHOWN_ID], each.item.source, _signs(each), *_about(each.item))
+            for each in held
+        ],
+    )
+
+
+def _minute(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M}"
+
+
+def _about(item: NewsItem) -> tuple[str, str]:
+    return " ".join(item.symbols), (item.title or item.body)[:EXCERPT]
+
+
+def _signs(held: Held) -> str:
+    return ", ".join(dict.fromkeys(sign.name for sign in held.signs))
+
+
+def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column in ("known", "held since", "id"))
+    for row in rows:
+        table.add_row(*(Text(legible(cell.replace("\n", " "))) for cell in row))
+    if rows:
+        answers().print(table)

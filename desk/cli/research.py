@@ -1,0 +1,127 @@
+"""One factor scored by hand: the campaign's parts without a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from ...campaign import WORKSPACE, Settings
+from ...evaluation import Bench, Evaluator, stress_on_search
+from ...evidence import Claim, Proposal
+from ...evidence.code.sandbox import Jail
+from ...factors import parse
+from ...ledger import Ledger, Run, digest, read_settings
+from ...search.constraints import Mandate
+from .data_options import Place
+from .errors import GateRefused
+
+__all__ = ["data_of", "score_factor", "settings_at"]
+
+BY_HAND = "submitted by hand, with no hypothesis but its own direction on the search window"
+
+
+@contextmanager
+def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]:
+    """Open an evaluation service by a campaign file's rules, or by the default ones on the synthetic market.
+
+    Only what records something becomes a run of the workspace; a plain score fixes no windows and writes no run.
+    """
+    settings = settings_at(place)
+    panel, dataset = settings.market.open(settings.seed)
+    clock = datetime.now(UTC)
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
+        jail = stack.enter_context(Jail(settings.sandbox)).ready()
+        bench = Bench.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=jail)
+        name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{digest(clock.isoformat())[:4]}"
+        limits = Mandate(settings.steer.fields, settings.steer.avoid)
+        evaluator = bench.evaluator(name, settings.budget, mandate=limits)
+        if not recorded:
+            yield evaluator
+            return
+        rules = settings.model_dump(mode="json")  # a campaign's are its "settings"
+        config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
+        config |= {"rules": rules}
+        ledger.start_run(Run(name, config, settings.seed, dataset, clock.isoformat()))
+        with ledger.lock(name):
+            yield evaluator
+        ledger.finish_run(name, "done")
+
+
+def settings_at(place: Place) -> Settings:
+    """Return the file's settings with the data that a person names before the file's, or the default ones."""
+    settings = read_settings(place.campaign, Settings) if place.campaign else Settings()
+    market = settings.market.beside(place.campaign.parent) if place.campaign else settings.market
+    sandbox = settings.sandbox.given(place.executor, place.backend)
+    found = settings.on(market.given(place.panel, place.sectors, place.as_of))
+    return found.model_copy(update={"sandbox": sandbox})
+
+
+def data_of(place: Place, evaluator: Evaluator) -> dict[str, Any]:
+    """Return which prices an evaluator works on: a file's, or those of the synthetic market."""
+    settings, panel = settings_at(place), evaluator.panel
+    file = settings.market.panel
+    return {
+        "synthetic": file is None,
+        "seed": settings.seed if file is None else None,
+        "file": None if file is None else str(file),
+        "days": panel.days,
+        "symbols": len(panel.symbols),
+        "first_day": str(panel.dates[0]),
+        "last_day": str(panel.dates[-1]),
+    }
+
+
+def score_factor(
+    text: str, place: Place, *, gate: bool, dialect: str = "alphaloom", stress: bool = False
+) -> dict[str, Any]:
+    """Return a factor's sheet on the search window and the costs in it; with `gate`, spend a trial on a verdict.
+
+    With `stress` the sheet says where it breaks on the days of the search window.
+
+    Raises
+    ------
+    SettingsError
+        Every mistake in the campaign file at once.
+    ParseError
+        What is wrong with the formula, and where.
+    GateRefused
+        A step before scoring refused it, so that no trial was spent.
+    """
+    if gate and dialect != "alphaloom":
+        raise GateRefused(
+            "The gate reads the language of Alphaloom alone.", field="--dialect", got=dialect,
+            hint="Put what `alphaloom factor translate` prints before it, or leave --gate away.",
+        )  # fmt: skip
+    if place.panel is None and place.campaign is None:
+        parse(text, dialect=dialect)  # the synthetic market has the standard fields: a typo need not wait for it
+    with opened("score", place, recorded=gate) as evaluator:
+        sheet = evaluator.score(text, dialect)
+        told = {**sheet, "data": data_of(place, evaluator), "costs": evaluator.settings.costs.model_dump(mode="json")}
+        if stress:
+            told["stress"] = _stressed(evaluator, text, dialect)
+        return {**told, "gate": _gated(evaluator, text, sheet)} if gate else told
+
+
+def _stressed(evaluator: Evaluator, text: str, dialect: str) -> dict[str, Any]:
+    """Return one factor's record under stress, with the rule and the days beside it."""
+    found = stress_on_search(evaluator, [evaluator.read(text, dialect)])
+    (record,) = found.pop("factors").values()
+    return {**found, **record}
+
+
+def _gated(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> dict[str, Any]:
+    """Return the verdict, with its numbers: a person who spends a trial by hand may see what it showed."""
+    direction = -1 if (sheet["rank_ic"] or 0.0) < 0 else 1
+    horizon = evaluator.settings.horizon_days
+    fields = tuple(sorted(evaluator.read(text).fields))
+    claim = Claim(f"by-hand-{sheet['id']}", "by hand", BY_HAND, direction, horizon, fields)
+    answer = evaluator.propose(Proposal(text, claim, "by-hand"))
+    if not answer["ok"]:
+        said = "; ".join(error["message"] for error in answer["errors"])
+        raise GateRefused(f"The gate refused it at {answer['stage']}: {said}", field="EXPR", got=text)
+    verdict = evaluator.submit([answer["id"]])[0]
+    reasons = [reason.record() for reason in verdict.reasons]
+    return {"verdict": verdict.word, "trial": verdict.trial, "reasons": reasons, "selection": verdict.selection}

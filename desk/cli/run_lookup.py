@@ -1,0 +1,80 @@
+"""Which run a person means by RUN: an id, a folder, or `latest`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .console import notices
+
+__all__ = ["WORKSPACE", "located", "run_folder"]
+
+WORKSPACE = Path(".alphaloom")
+
+
+def located(run: str, workspace: Path | None) -> tuple[str, Path]:
+    """Return a run's name and the workspace to look in; a run's folder names both.
+
+    Raises
+    ------
+    UnknownRun
+        When there is no such workspace; none is made by asking.
+    """
+    folder = Path(run).resolve()
+    if folder.is_dir() and folder.parent.name == "runs":
+        return folder.name, folder.parent.parent
+    place = workspace or WORKSPACE
+    if not place.is_dir():
+        from ...ledger import UnknownRun
+
+        hint = "Name the workspace with --workspace DIR, or give the run's folder."
+        raise UnknownRun(f"There is no workspace at {place}, so no run either.", field="run", got=run, hint=hint)
+    _refuse_folder_of_workspaces(run, place)
+    return run, place
+
+
+def _refuse_folder_of_workspaces(run: str, place: Path) -> None:
+    """Name the workspaces below a folder that is none itself: `make demo` makes a new one for each run."""
+    from ...ledger import UnknownRun
+    from ...ledger.database.home import begun
+
+    below = [] if begun(place) else sorted(folder for folder in place.iterdir() if folder.is_dir() and begun(folder))
+    if below:
+        raise UnknownRun(
+            f"{place} is no workspace, but holds {len(below)}: {', '.join(folder.name for folder in below[-3:])}.",
+            field="run", got=run, hint=f"Name one, such as the newest: --workspace {below[-1]}",
+        )  # fmt: skip
+
+
+def run_folder(run: str, workspace: Path | None) -> Path:
+    """Return the folder of a run, whose files are those that the ledger recorded.
+
+    A file without a record, and a folder outside any workspace, are read as they are; a notice says so.
+
+    Raises
+    ------
+    UnknownRun
+        When the workspace has no such campaign.
+    ChangedFile
+        When a file of the run is not the one whose digest the ledger recorded.
+    """
+    from ...evaluation import named
+    from ...ledger import Ledger
+
+    given = Path(run)
+    if (given / "results.json").is_file() and not _in_workspace(given.resolve()):
+        notices().print(f"note: {given} lies in no workspace: its files were compared with no record", soft_wrap=True)
+        return given
+    name, place = located(run, workspace)
+    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
+        found = named(ledger, name).id
+        for file in ledger.check_files(found):
+            notices().print(f"note: {file}: no digest recorded by the version that wrote it", soft_wrap=True)
+        return ledger.files(found)
+
+
+def _in_workspace(folder: Path) -> bool:
+    """Tell whether a run's folder lies in a workspace that has a record."""
+    from ...ledger.database.home import begun
+
+    return folder.parent.name == "runs" and begun(folder.parent.parent)

@@ -1,0 +1,1 @@
+"""Commands that serve, and on who may call."""

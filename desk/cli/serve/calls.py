@@ -1,0 +1,177 @@
+"""The commands on the record of tool calls: read it, prove that it is whole, hand it on."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...figures import plural
+from ...signing import signature
+from ..console import print_object, print_plain
+from ..errors import FileExists
+from ..options import AsJson, By, Workspace
+from ..run_lookup import WORKSPACE
+
+if TYPE_CHECKING:
+    from ....ledger.calls import Verified
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Read the record of what was asked of the MCP servers.")
+LOOK_SECONDS = 0.25
+HASH = re.compile(r"[0-9a-fA-F]{64}")
+SINCE = "what was noted earlier is unchanged"
+UNKEYED = "it was not compared with a head noted elsewhere, so it cannot show whether whoever may write to this folder made all of it again"
+
+
+def _folder(workspace: Path | None) -> Path:
+    """Return where the record of a workspace lies; asking makes none."""
+    from ....ledger import WorkspaceError
+    from ....ledger.calls import FOLDER
+
+    place = workspace or WORKSPACE
+    if not (place / FOLDER).is_dir():
+        raise WorkspaceError(
+            f"There is no record of calls in {place}.", field="--workspace",
+            hint="Name a workspace with --workspace DIR; an MCP server that is attached to begins the record.",
+        )  # fmt: skip
+    return place / FOLDER
+
+
+@app.command(short_help="Show the newest calls.")
+def tail(
+    count: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many.")] = 20,
+    following: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with those that come, until Ctrl-C.")
+    ] = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the newest calls of all servers, oldest first: when, who, which tool, what came of it, how much, how long.
+
+    With --follow and --json each call is one object on a line of its own.
+    """
+    from ....ledger.calls import follow, latest
+
+    folder = _folder(workspace)
+    coming = follow(folder, lambda: time.sleep(LOOK_SECONDS))  # before the newest are read: none is missed in between
+    rows = latest(folder, count)
+    if as_json and not following:
+        print_object({"count": len(rows), "calls": rows})
+        return
+    for row in [*rows] if not following else _once(rows, coming):
+        if as_json:
+            print_object(row)
+        else:
+            print_plain(_line(row))
+
+
+def _once(rows: list[dict[str, Any]], coming: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield what is there and what comes, each call once."""
+    yield from rows
+    shown = {row["hash"] for row in rows}
+    yield from (row for row in coming if row["hash"] not in shown)
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    """Return a call in a line; names come from whoever called, so what steers a terminal is left out."""
+    came = row["outcome"] + (f" ({row['code']})" if row["code"] else "")
+    much = f"{row['bytes']} bytes" + (f", {row['rows']} rows" if row["rows"] is not None else "")
+    seen = f", as of {row['as_of']}" if row["as_of"] else ""
+    told = f"{row['time'][:19]}Z  {row['who']}  {row['server']}.{row['tool']}  {came}  {much}{seen}, {row['duration_ms']:g} ms"
+    return "".join(character if character.isprintable() else "?" for character in told)
+
+
+@app.command(short_help="Check the chain of the record, and compare it with a head noted earlier.")
+def verify(
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            "--summary", metavar="FILE", help="What an earlier export wrote; shows also what was taken back since."
+        ),
+    ] = None,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--head", metavar="HASH", help="A head that you noted earlier, as this command prints it. Repeatable."
+        ),
+    ] = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read the whole record again: every line's hash, their chain, and what each segment says of those before it.
+
+    A line that was changed, removed, inserted or moved, and a segment that is gone, end with 1. The hashes have no key:
+    whoever may write to the folder can take lines out and make the whole chain again, and the chain alone does not show it.
+    So note the printed head elsewhere, or keep the summary of an export there, and compare: --head HASH, --summary FILE.
+    """
+    from ....ledger.calls import anchors_of, verified
+
+    folder = _folder(workspace)
+    noted = _hashes(head or ())
+    reading = verified(folder, anchors_of(summary) if summary else (), noted)
+    if as_json:
+        print_object({"ok": not reading.findings, **reading.record()})
+    else:
+        _print(reading, compared=bool(noted or summary))
+    if reading.findings:
+        raise typer.Exit(1)
+
+
+def _hashes(given: Sequence[str]) -> frozenset[str]:
+    """Return the heads that a person noted; what is no hash is refused, since it could never be met."""
+    for each in given:
+        if not HASH.fullmatch(each.strip()):
+            raise typer.BadParameter(
+                f"{each}: a head is 64 hexadecimal digits, as this command prints it", param_hint="--head"
+            )
+    return frozenset(each.strip().lower() for each in given)
+
+
+@app.command(short_help="Write the record into a file, with a summary to keep.")
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="FILE.jsonl, FILE.csv or FILE.parquet.")],
+    by: By = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write every call into a file, and beside it FILE.summary.json, which `audit verify --summary` reads.
+
+    The summary says who stands for the export, when, the file's digest and how far each segment went. Kept where nobody
+    can change it, it shows later whether the record still says the same. A damaged record is written too and ends with 1.
+    """
+    from ....ledger.calls import export as exported
+
+    if file.exists() and not force:
+        raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
+    written = exported(_folder(workspace), file, by=signature(by), now=datetime.now(UTC))
+    if as_json:
+        told = {"file": str(file.resolve()), "summary": str(written.summary.resolve())}
+        print_object({**told, "ok": not written.reading.findings, **written.reading.record()})
+    else:
+        _print(written.reading, compared=False)
+        print_plain(f"written to {file}; the summary to keep: {written.summary}")
+    if written.reading.findings:
+        raise typer.Exit(1)
+
+
+def _print(reading: Verified, *, compared: bool) -> None:
+    print_plain(f"{plural(reading.calls, 'call')} in {plural(len(reading.heads), 'segment')}, root {reading.root}")
+    for finding in reading.findings:
+        line = f", line {finding.line}" if finding.line is not None else ""
+        print_plain(f"{finding.kind}: {finding.segment}{line}: {finding.message}")
+    for note in reading.notes:
+        print_plain(f"note: {note}")
+    for tip in reading.tips:
+        print_plain(f"head {tip.hash} (line {tip.sequence} of {tip.segment})")
+    if reading.findings:
+        print_plain(plural(len(reading.findings), "finding"))
+    else:
+        print_plain(f"the chain is consistent; {SINCE if compared else UNKEYED}")

@@ -1,0 +1,191 @@
+"""A server of ours over HTTP, from its socket to its end: places for connections, signals, and what ends it in any case."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from ..errors import ServingBroken
+from .connections import SPARE, Connection, Listener, Places
+
+__all__ = ["CONNECTIONS", "END_S", "Server", "Terms", "serve"]
+
+CONNECTIONS = 1_000
+KEEP_ALIVE_S = 120
+"""How long an idle connection is kept while there is room. Agents think between calls; and where the server is busy, a
+connection that is closed in the moment of the next call is an error to the client.
+"""
+END_S, AFTER_S = 4.8, 1.8
+"""A process that was asked to end ends in this time, whatever its threads do; it has so long after the grace of a request."""
+LAST_S = 0.3
+DESCRIPTORS, OWN, LEAST = 65_536, 64, 8
+"""The most descriptors that are asked for, those kept for all else beside a quarter of them, and the fewest connections."""
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a server serves.
+
+    Attributes
+    ----------
+    grace_s : int
+        Seconds that requests which are worked on have at the end.
+    connections, descriptors : int
+        How many connections there may be, where the system allows as many, and what one of them takes.
+    ending : callable
+        Called as it begins to end.
+    tls : SSLContext or None
+        With which it speaks TLS; None: it does not.
+    """
+
+    grace_s: int
+    connections: int = CONNECTIONS
+    descriptors: int = 1
+    ending: Callable[[], None] = lambda: None
+    tls: ssl.SSLContext | None = None
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, whose connections have places.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What it serves; it sets `scope["state"]["known"]` when it knows whose request it is.
+    terms : Terms
+        How.
+    asked : callable
+        Tells whether it was asked to end before it began.
+    limit : callable
+        Called when it is asked to end.
+    """
+
+    def __init__(
+        self, app: ASGIApp, terms: Terms, asked: Callable[[], bool] = lambda: False, limit: Callable[[], None] = lambda: None
+    ) -> None:  # fmt: skip
+        config = uvicorn.Config(
+            app, http=Connection, ws="none", log_config=None, log_level="error", access_log=False, proxy_headers=False,
+            server_header=False, timeout_graceful_shutdown=terms.grace_s, timeout_keep_alive=KEEP_ALIVE_S,
+        )  # fmt: skip
+        super().__init__(config)
+        self.broken = False
+        self._terms, self._asked, self._limit = terms, asked, limit
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept."""
+        await super().startup(sockets=[])
+        places = Places(room_for(self._terms), time.monotonic)
+        begun: list[Any] = [
+            Listener(there, places, lambda: self._connection(places), self._break, self._terms.tls)
+            for there in sockets or ()
+        ]
+        self.servers += begun  # it closes them as it closes asyncio's
+        if self._asked():  # from now on uvicorn hears signals itself
+            self._limit()
+            self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End: requests that are worked on have their grace, and nothing else is waited for."""
+        logging.getLogger("uvicorn.error").setLevel(
+            logging.CRITICAL
+        )  # it tells a trace of each request that it cancels
+        self._terms.ending()
+        try:
+            async with asyncio.timeout(self._terms.grace_s + LAST_S):
+                await super().shutdown(sockets)
+        except TimeoutError:
+            LOG.warning(
+                "requests were still worked on %d seconds after the servers were asked to end", self._terms.grace_s
+            )
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal; the time limit begins, and a second Ctrl-C waits for no request.
+
+        uvicorn's own handler raises the signal again at the end, where it would look like another Ctrl-C.
+        """
+        self._limit()
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+    def _connection(self, places: Places) -> Connection:
+        return Connection(self.config, self.server_state, self.lifespan.state, places)
+
+    def _break(self, error: BaseException | None) -> None:
+        LOG.error("no more connections are accepted: %s", error)
+        self.broken = self.should_exit = True
+
+
+def serve(app: ASGIApp, there: socket.socket, terms: Terms, asked: Callable[[], bool]) -> None:
+    """Serve until SIGINT or SIGTERM; then the process has a few seconds to end, and is ended otherwise.
+
+    Raises
+    ------
+    ServingBroken
+        It accepts no more connections though nobody asked for the end.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    limit = partial(_limit, max(END_S, terms.grace_s + AFTER_S))
+    server, loop = Server(app, terms, asked, limit), asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(server.serve(sockets=[there]))
+    except BaseException:
+        limit()
+        raise
+    finally:
+        _left(loop)
+    if server.broken:
+        limit()
+        raise ServingBroken("The server accepts no more connections.", hint="Start it again; its log says more.")
+
+
+def _limit(seconds: float) -> None:
+    """End the process after so many seconds, by SIGALRM: also where a thread goes on, or holds up all others."""
+    if hasattr(signal, "setitimer"):  # not on Windows
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def room_for(terms: Terms) -> int:
+    """Return how many connections there are places for: as many as wanted, if the system gives the descriptors."""
+    given = _descriptors()
+    fit = (given - given // 4 - OWN) // terms.descriptors - SPARE
+    if fit < terms.connections:
+        LOG.warning("places for %d connections, not %d: this process may have %d descriptors (ulimit -n)",
+                    max(fit, LEAST), terms.connections, given)  # fmt: skip
+    return max(min(fit, terms.connections), LEAST)
+
+
+def _descriptors() -> int:
+    """Return how many descriptors this process may have, after asking for more."""
+    try:
+        import resource
+    except ImportError:  # not on this system, where there is no such limit
+        return DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+
+
+def _left(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what is left on a loop and close it; what waits for a thread is not waited for."""
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left, timeout=LAST_S))
+    loop.close()

@@ -1,0 +1,186 @@
+"""The command by which a person reads the cases of a run that wait for approval, and decides on them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..cli.campaign.standing import Standing, found, where_of
+from ..cli.console import answers, print_object, print_plain
+from ..cli.options import AsJson, By, RunName, Workspace
+from ..figures import number, plural
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ...evaluation.pending_cases import Choice, Reviews
+    from ...ledger import Ledger, Run
+
+__all__ = ["review"]
+
+FOLDER = "review"
+
+
+def review(
+    run: RunName,
+    factor: Annotated[str | None, typer.Argument(metavar="ID", help="A case's id, or the start of one.")] = None,
+    approve: Annotated[bool, typer.Option("--approve", help="Accept it.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Do not accept it.")] = False,
+    ask: Annotated[
+        str | None, typer.Option("--ask", metavar="TEXT", help="Send its hypothesis back to the agents, with this.")
+    ] = None,
+    comment: Annotated[
+        str, typer.Option("--comment", metavar="TEXT", help="Why; the agents read it word for word.")
+    ] = "",
+    by: By = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what passed the gate and waits for a person, show one case, or decide on it; then go on with resume."""
+    choice, said = _choice(approve=approve, reject=reject, ask=ask, comment=comment)
+    with found(run, workspace) as (ledger, row):
+        from ...evaluation.pending_cases import Reviews
+
+        reviews = Reviews.of(ledger, row)
+        if factor is None:
+            if choice:
+                raise _usage("a decision needs the ID of a case", field="ID", allowed=reviews.waiting())
+            _tell_all(_listed(reviews), row, workspace, as_json=as_json)
+        elif choice is None:
+            _tell_one(ledger, row, reviews, _named(reviews, factor), workspace, as_json=as_json)
+        else:
+            told = _decide(ledger, row, (_named(reviews, factor), choice, said, by))
+            _tell_decision(told, workspace, as_json=as_json)
+
+
+def _choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tuple[Choice | None, str]:
+    """Return what was decided, if anything, and the words for it."""
+    made: list[tuple[Choice, bool]] = [("approve", approve), ("reject", reject), ("ask", ask is not None)]
+    given = [choice for choice, is_given in made if is_given]
+    if len(given) > 1:
+        raise _usage("one decision at a time", field="--" + given[-1], allowed="--approve, --reject or --ask")
+    words = [text.strip() for text in (ask or "", comment) if text.strip()]
+    if words and not given:
+        raise _usage("a comment needs a decision", field="--comment", allowed="with --approve, --reject or --ask")
+    return (given[0] if given else None), "\n".join(words)
+
+
+def _usage(message: str, *, field: str, allowed: object) -> Exception:
+    from ..cli.errors import NoDecision
+
+    return NoDecision(message, field=field, allowed=allowed)
+
+
+def _named(reviews: Reviews, factor: str) -> str:
+    """Return the id of the case that a person means."""
+    cases = reviews.cases()
+    meant = [name for name in cases if factor and name.startswith(factor)]
+    if factor in cases or len(meant) == 1:
+        return factor if factor in cases else meant[0]
+    raise _usage(f"no case {factor!r} in this run" if not meant else f"{factor!r} begins several cases", field="ID",
+                 allowed=meant or list(cases))  # fmt: skip
+
+
+def _listed(reviews: Reviews) -> list[dict[str, Any]]:
+    """Return every case with what became of it, those that wait first."""
+    waiting, rows = set(reviews.waiting()), []
+    for name, row in reviews.cases().items():
+        decision = reviews.decision(name)
+        rows.append({
+            "id": name, "text": row.canonical, "hypothesis": row.hypothesis, "t": row.sheet.get("t"),
+            "rank_ic": row.sheet.get("rank_ic"), "waits": name in waiting,
+            "decision": decision.record() | {"at": decision.at} if decision else None,
+        })  # fmt: skip
+    return sorted(rows, key=lambda each: (not each["waits"], each["id"]))
+
+
+def _tell_all(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        print_object({"run": run.id, "cases": rows})
+        return
+    from rich.text import Text
+
+    from ..cli.campaign.chronicle import one_line
+    from ..cli.code import in_one_line
+
+    waiting = sum(each["waits"] for each in rows)
+    console = answers()
+    print_plain(f"{run.id}: {plural(waiting, 'case')} to decide, {len(rows) - waiting} decided")
+    for each in rows:
+        decided = each["decision"]
+        word = f"{decided['by']}: {decided['decision']}" if decided else "awaiting approval"
+        head = f"  {each['id']}  {word}  t {number(each['t'], 1, sign=True)} on search  "
+        console.print(Text(head + in_one_line(each["text"])), soft_wrap=True)
+        if decided and decided["comment"]:
+            console.print(Text(f"    {one_line(decided['comment'])}", style="dim"), soft_wrap=True)
+    if waiting:
+        print_plain(
+            f"Read one: alphaloom review {run.id} ID{where_of(workspace)}; then --approve, --reject or --ask TEXT, and resume."
+        )
+
+
+def _tell_one(ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool) -> None:
+    """Write the page of a case and say where it is."""
+    from ...ledger.files.objects import write_whole
+    from ...ledger.files.private import make_folder
+    from .case_page import case_page, render_case
+
+    case, decision = reviews.file(name), reviews.decision(name)
+    noted = ledger.event(run.id, "agents.hypothesis", str(case["hypothesis"]["id"]))
+    page = case_page(run.id, case, noted.body if noted else {}, decision, where_of(workspace))
+    path = ledger.run_folder(run.id) / FOLDER / f"{name}.html"
+    make_folder(path.parent)
+    write_whole(path, render_case(page).encode())
+    place = str(path.resolve())
+    if as_json:
+        told = {"run": run.id, **case, "decision": decision.record() | {"at": decision.at} if decision else None}
+        print_object({**told, "page": place})
+        return
+    from .case_lines import print_case
+
+    print_case(page)
+    print_plain("The page, with curves:")
+    print_plain(place)
+
+
+def _decide(ledger: Ledger, run: Run, what: tuple[str, Choice, str, str | None]) -> dict[str, Any]:
+    """Record a decision while nobody works on the run."""
+    from ...evaluation.pending_cases import Decision, Reviews
+    from ...evidence.errors import ReviewRefused
+    from ..signing import signature
+
+    name, choice, comment, by = what
+    with ledger.lock(run.id):
+        now = ledger.run(run.id)
+        reviews = Reviews.of(ledger, now)
+        if now.status != "paused" and reviews.decision(name) is None:
+            raise ReviewRefused(
+                "Decisions are made while a run is paused.", field="run", got=now.status, allowed="paused",
+                hint="A run that is done decides no more." if now.status == "done" else f"alphaloom resume {run.id}",
+            )  # fmt: skip
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        decision = Decision(name, choice, comment, signature(by), at)
+        reviews.decide(decision)
+        told = {"run": run.id, **decision.record(), "at": at, "waiting": reviews.waiting()}
+        return told | ({"goes_back": _is_left(ledger, now)} if choice == "ask" else {})
+
+
+def _is_left(ledger: Ledger, run: Run) -> bool:
+    """Tell whether the budget still allows to score a changed factor and to look at it."""
+    standing = Standing.of(ledger, run)
+    budget = standing.budget
+    return bool(standing.counts.scored < budget["evaluations"] and standing.trials < budget["trials"])
+
+
+def _tell_decision(told: dict[str, Any], workspace: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        print_object(told)
+        return
+    left = len(told["waiting"])
+    go_on = f"all is decided; next: alphaloom resume {told['run']}{where_of(workspace)}"
+    after = f"{plural(left, 'case')} still to decide" if left else go_on
+    print_plain(f"{told['id']}: {told['decision']} by {told['by']}; {after}")
+    if not told.get("goes_back", True):
+        print_plain("No evaluations or trials are left, so no round will take the change up; the comment is kept.")

@@ -1,0 +1,164 @@
+"""The negative control: what came of campaigns on markets with nothing in them, beside what a correct gate would let in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ...evidence.gate.alignment import Claim
+from ...evidence.gate.significance import lond_level
+from ...evidence.proposal import Proposal
+from ...evidence.scoring.metrics import tidy
+from ...factors import parse, sample
+from ..service import Evaluator
+
+MOST_DRAWN = 200
+"""Random formulas that a top-up draws at most."""
+RARE = 0.05
+"""A count that a correct gate would reach less often than this is held against the gate."""
+
+
+@dataclass(frozen=True)
+class NullRun:
+    """One campaign on a market with nothing in it; `accepted` counts factors and sets, all of them false."""
+
+    seed: int
+    evaluations: int
+    trials: int
+    accepted: int
+    level: float = 0.05
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, seed: int, evaluator: Evaluator) -> NullRun:
+        """Read what a campaign came to from its ledger."""
+        words = [row.verdict for row in evaluator.ledger.verdicts(evaluator.run)]
+        spent = evaluator.trials_spent()
+        return cls(seed, evaluator.evaluations_spent(), spent, words.count("accepted"), evaluator.settings.level)
+
+    @property
+    def chance(self) -> float:
+        """Return the largest chance that a correct gate accepts anything in these trials."""
+        return sum(lond_level(number, 0, self.level) for number in range(1, self.trials + 1))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The count over the seeds of one kind of market."""
+
+    kind: str
+    runs: Sequence[NullRun]
+
+    @property
+    def accepted(self) -> int:
+        """Return how many factors and sets were accepted."""
+        return sum(run.accepted for run in self.runs)
+
+    @property
+    def trials(self) -> int:
+        """Return how many looks were taken."""
+        return sum(run.trials for run in self.runs)
+
+    @property
+    def fooled(self) -> int:
+        """Return on how many markets anything was accepted: what is counted, since markets are independent."""
+        return sum(1 for run in self.runs if run.accepted)
+
+    @property
+    def expected(self) -> float:
+        """Return the most markets that a correct gate is expected to be fooled by."""
+        return sum(run.chance for run in self.runs)
+
+    @property
+    def allowed(self) -> int:
+        """Return the largest count that a correct gate reaches or passes with a chance of at least `RARE`."""
+        from scipy.stats import binom
+
+        markets = max(len(self.runs), 1)
+        return int(binom.isf(RARE, markets, min(self.expected / markets, 1.0)))
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether the count is within what a correct gate allows."""
+        return self.fooled <= self.allowed
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        low, high = share_interval(self.fooled, len(self.runs))
+        return {
+            "kind": self.kind,
+            "markets": len(self.runs),
+            "trials": self.trials,
+            "accepted": self.accepted,
+            "markets_with_an_acceptance": self.fooled,
+            "expected": tidy(self.expected),
+            "allowed": self.allowed,
+            "clean": self.fooled == 0,
+            "interval": [tidy(low), tidy(high)],
+            "holds": self.holds,
+            "runs": [{name: value for name, value in asdict(run).items() if name != "seconds"} for run in self.runs],
+        }
+
+
+def share_interval(count: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of a share.
+
+    Parameters
+    ----------
+    count
+        Successes, from 0 to `of`.
+    of
+        Independent tries; with none of them the interval is (0, 1).
+    confidence
+        Least chance that the interval holds the true share, in (0, 1).
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end, each in [0, 1].
+
+    References
+    ----------
+    Clopper and Pearson (1934), Biometrika 26, 404-413.
+    """
+    if not 0 <= count <= of:
+        raise ValueError(f"count must be from 0 to {of}, got {count}")
+    from scipy.stats import beta
+
+    tail = (1.0 - confidence) / 2.0
+    low = float(beta.ppf(tail, count, of - count + 1)) if count else 0.0
+    high = float(beta.isf(tail, count + 1, of - count)) if count < of else 1.0
+    return low, high
+
+
+def top_up(evaluator: Evaluator, seed: int) -> None:
+    """Send factors to the gate until no trial is left: those that were scored, the best on search first, then random ones.
+
+    Steps before statistics refuse some of what agents send; a control with fewer trials would prove less. Random
+    formulas come from the grammar by `seed`, as many as the budget of evaluations allows.
+    """
+    judged = {row.factor_id for row in evaluator.ledger.verdicts(evaluator.run)}
+    claims = evaluator.claims()
+    for row in sorted(evaluator.rows.values(), key=lambda row: (-(row.sheet["merit"] or 0.0), row.factor_id)):
+        if evaluator.trials_left() <= 0:
+            return
+        if row.factor_id in claims and row.factor_id not in judged:
+            evaluator.submit([row.factor_id])
+    _send_random(evaluator, seed)
+
+
+def _send_random(evaluator: Evaluator, seed: int) -> None:
+    """Send random formulas that search has the way they claim; a control that was cut short draws the same ones again."""
+    rng, fields = np.random.default_rng(seed), tuple(evaluator.panel.fields)
+    for number in range(MOST_DRAWN):
+        if evaluator.trials_left() <= 0 or evaluator.evaluations_left() <= 0:
+            return
+        text = sample(rng, fields=fields, max_size=8).canonical_text
+        reads = tuple(sorted(parse(text, fields=fields).fields))
+        claim = Claim(f"control-{number:03d}", "control", "a random formula", 1, evaluator.settings.horizon_days, reads)
+        answer = evaluator.propose(Proposal(text, claim, claim.id))
+        if answer["ok"] and (answer["sheet"]["rank_ic"] or 0.0) > 0:
+            evaluator.submit([answer["id"]])

@@ -1,0 +1,83 @@
+"""A verdict run again with its panel: formula, values, series, sheet; they must be those that the ledger holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...evidence.archive import Archive
+from ...evidence.gate.succession import SUCCEEDS
+from ...evidence.gate.trial_evidence import Seen
+from ...evidence.replay.difference import Difference, differences, series_difference
+from ...evidence.replay.replay import Replay, read_seen
+from ...ledger import Trial, VerdictRow
+from ..service import Evaluator
+
+SAID = ("warnings",)
+"""Keys of a sheet that hold words."""
+
+
+def replay_on_panel(archive: Archive, evaluator: Evaluator, row: VerdictRow, before: Replay) -> Replay:
+    """Add to a replay from the ledger what the panel tells: the sheets of search and selection, and the daily series."""
+    if row.factor_id not in archive.evaluations:
+        return before
+    found = tuple(_found(archive, evaluator, row))
+    return replace(before, differs=(*before.differs, *found))
+
+
+def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[Difference]:
+    scorer, windows, name = evaluator.scorer, evaluator.windows, row.factor_id
+    scored = archive.evaluations[name].sheet
+    expression, trial = archive.expression(name), archive.trial(row)
+    case = replace(archive.case(name), values=evaluator.values(expression))
+    searched = scorer.examine(case.values, windows.search).record()
+    yield from _sheets("panel: search", {key: scored.get(key) for key in searched}, searched)
+    support = evaluator.gate.support(case)
+    recorded = next((one for one in row.reasons if one["step"] == "support"), {})
+    yield from differences(recorded.get("numbers"), dict(support.numbers), "panel: support")
+    if trial is None or trial.outcome is None:
+        return
+    key = windows.key(windows.selection)
+    yield from differences(
+        [trial.window.first_day, trial.window.last_day], [key.first_day, key.last_day], "panel: window"
+    )
+    seen, _ = read_seen(archive, trial, [])
+    values = evaluator.values(expression, windows.selection)
+    if seen is not None and seen.asked.get(SUCCEEDS):
+        left = evaluator.gate.succession.beyond(values, str(seen.asked[SUCCEEDS]), windows.selection)
+        values = values if left is None else left
+    sheet = scorer.score(values, windows.selection, int(trial.outcome["sign"]))
+    yield from _sheets("panel: selection", trial.outcome["selection"], sheet.record())
+    yield from _ties(archive, evaluator, trial)
+    if seen is not None:
+        yield from series_difference("panel: daily RankIC", seen.rank_ic, sheet.daily)
+        yield from _held(seen, scorer.held(values, windows.selection))
+        yield from series_difference("panel: daily return after costs", seen.net, sheet.net_daily)
+        yield from differences(seen.asked["data"], evaluator.gate.data, "panel: data")
+
+
+def _ties(archive: Archive, evaluator: Evaluator, trial: Trial) -> Iterator[Difference]:
+    """Yield where the discoveries before a trial are tied otherwise than is recorded."""
+    outcome = trial.outcome or {}
+    if "ties" in outcome:
+        known = {*outcome["discoveries"], *(tie[name] for tie in outcome["ties"] for name in ("later", "earlier"))}
+        found = [each for each in archive.trials if each.id in known | {trial.id}]
+        families = replace(evaluator.gate.families, ledger=archive.ledger)
+        again = [tie.record() for tie in families.ties(found)]
+        yield from differences(outcome["ties"], again, "panel: ties")
+
+
+def _held(seen: Seen, again: NDArray[np.float64] | None) -> Iterator[Difference]:
+    """Yield where the series that was tested differs, if one was kept."""
+    if seen.held is not None and again is not None:
+        yield from series_difference("panel: daily RankIC of what is held", seen.held, again)
+
+
+def _sheets(field: str, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Difference]:
+    """Yield where the figures of two sheets differ; what they say in words may be said better by a newer version."""
+    mine, theirs = ({key: value for key, value in sheet.items() if key not in SAID} for sheet in (recorded, again))
+    yield from differences(mine, theirs, field)

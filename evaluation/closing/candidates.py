@@ -1,0 +1,128 @@
+"""A campaign's candidates side by side on search, each held in the direction that its hypothesis claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...evidence.gate.alignment import Claim
+from ...evidence.multiple_testing.clusters import cluster_count
+from ...evidence.multiple_testing.folds import GROUPS, choose_and_test, split_days
+from ...evidence.multiple_testing.overfitting import pbo
+from ...evidence.multiple_testing.superior import superior
+from ...evidence.scoring.metrics import tidy
+from ..service import Evaluator
+
+__all__ = ["Candidates", "gather"]
+
+MOST = 100
+"""Candidates that are compared; of more, the first by id are taken: ids are hashes, so it is a fair sample."""
+BLOCKS_PER_HORIZON = 2
+"""Mean block of the bootstrap, in horizons: what is bought on one day is held for a horizon."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Single factors that vary on search, in the order of their ids.
+
+    What search showed neither chose nor turned them: they are held as their hypotheses claim.
+
+    Attributes
+    ----------
+    net
+        Daily return after costs of each long-short book, `[D, K]`, decimal; NaN where there is none.
+    rank_ic
+        Daily RankIC in the claimed direction, `[D, K]`; NaN where undefined.
+    horizon
+        Days from entry to exit.
+    scored
+        How many single factors the campaign scored, of which these are all or a sample.
+    """
+
+    net: NDArray[np.float64]
+    rank_ic: NDArray[np.float64]
+    horizon: int
+    scored: int
+
+    @property
+    def count(self) -> int:
+        """Return how many there are."""
+        return int(self.net.shape[1])
+
+    @cached_property
+    def effective(self) -> int | None:
+        """Return how many different bets they are, by clusters of their returns; None for fewer than two."""
+        return cluster_count(self.net) if self.count >= 2 else None
+
+    def clusters(self) -> dict[str, Any] | None:
+        """Return how many different bets there are beside how many candidates; None for fewer than two."""
+        if self.effective is None:
+            return None
+        return {"clusters": self.effective, "candidates": self.count, "scored": self.scored}
+
+    def overfitting(self) -> dict[str, Any] | None:
+        """Return the probability of backtest overfitting; None for fewer than two candidates."""
+        if self.count < 2:
+            return None
+        found = {"probability": tidy(pbo(self.net).probability), "candidates": self.count, "blocks": 10}
+        return {**found, "scored": self.scored}
+
+    def superior(self) -> dict[str, Any] | None:
+        """Return Hansen's p-values that the best candidate earns nothing after costs; None without a candidate."""
+        if not self.count:
+            return None
+        block = BLOCKS_PER_HORIZON * self.horizon
+        found = superior(self.net, block)
+        return {
+            **{name: tidy(getattr(found, name)) for name in ("lower", "consistent", "upper")},
+            "candidates": found.candidates,
+            "scored": self.scored,
+            "days": found.days,
+            "block_days": found.block_days,
+            "replications": found.replications,
+        }
+
+    def cross_validation(self) -> dict[str, Any] | None:
+        """Return what choosing the best candidate brought on purged days; None for too few candidates or days."""
+        purge = embargo = self.horizon
+        if self.count < 2 or len(self.net) // GROUPS <= purge + embargo:
+            return None
+        folds = split_days(len(self.net), purge, embargo)
+        found = choose_and_test(self.rank_ic, self.net, folds)
+        return {
+            "candidates": self.count,
+            "scored": self.scored,
+            "splits": len(folds.splits),
+            "paths": folds.path_count,
+            "purge_days": purge,
+            "embargo_days": embargo,
+            "chosen": found.chosen,
+            "rank_ic_chosen_on": tidy(found.inside),
+            "rank_ic": [tidy(value) for value in sorted(found.rank_ic)],
+            "net_sharpe": [tidy(value * np.sqrt(252.0)) for value in sorted(found.sharpe)],
+        }
+
+
+def gather(evaluator: Evaluator, claims: Mapping[str, Claim], members: Mapping[str, Sequence[str]]) -> Candidates:
+    """Score the campaign's single factors on search, at most 100 of them, as they were claimed."""
+    names = [name for name in sorted(evaluator.rows) if name in claims and name not in members]
+    columns = [_column(evaluator, name, claims[name].direction) for name in names[:MOST]]
+    varying = [(net, ic) for net, ic in columns if np.nanstd(np.append(net, 0.0)) > 0]
+    days = evaluator.windows.search.days
+    net, rank_ic = (np.column_stack(part) if varying else np.empty((days, 0)) for part in _apart(varying))
+    return Candidates(net, rank_ic, evaluator.settings.horizon_days, len(names))
+
+
+def _apart(pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> tuple[list[NDArray[np.float64]], ...]:
+    return [net for net, _ in pairs], [rank_ic for _, rank_ic in pairs]
+
+
+def _column(evaluator: Evaluator, name: str, direction: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    values = evaluator.values(evaluator.read(evaluator.rows[name].text))
+    sheet = evaluator.scorer.score(values, evaluator.windows.search, direction)
+    return sheet.net_daily, direction * sheet.daily

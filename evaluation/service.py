@@ -1,0 +1,400 @@
+"""The evaluation service: the one door to scores and verdicts, which enforces windows, budgets and the record."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evidence.code.computing import Computing
+from ..evidence.code.retry import Pace
+from ..evidence.code.screening_seed import screening_seed
+from ..evidence.errors import EvidenceError, PythonRefused, UnknownFactor
+from ..evidence.gate.adjusted_price_leak import Levels
+from ..evidence.gate.alignment import Claim
+from ..evidence.gate.case import Case, sum_of_ranks
+from ..evidence.gate.complexity import price
+from ..evidence.gate.doubts import doubts
+from ..evidence.gate.gate import PAID, Gate, Surroundings, trials_spent
+from ..evidence.gate.trial_evidence import daily_sharpes
+from ..evidence.gate.verdict import Verdict
+from ..evidence.originality.catalogue import Catalogue, Holdings, Known, published
+from ..evidence.originality.incremental import Beside
+from ..evidence.originality.published_values import values_of_published
+from ..evidence.originality.redundancy import LibraryValues
+from ..evidence.proposal import SET, Proposal, kept_name, plain
+from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.profile import Profiler
+from ..evidence.scoring.scorer import Scorer
+from ..evidence.settings import EvidenceSettings
+from ..evidence.windows import Window, Windows
+from ..factors import Expression, FactorError, ParseError, explain, parse
+from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
+from ..ledger.records import Stage
+from ..library.decaying import DECAYING, decaying_for
+from ..library.entries import comparable, retired_for
+from ..market import Panel
+from ..search.constraints import Mandate
+from ..search.surrogate.model import Foresight
+from ..search.surrogate.sample_store import Samples
+from .budget import Budget, Runs
+from .pending_cases import Reviews
+from .refusals import known_seed, known_values, refusal, refuse_by_running, would_refuse
+from .score_log import Scores, Tried
+from .weaknesses import name_weaknesses
+
+Values = NDArray[np.float32]
+MOST_MEMBERS = 10
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Scores and judges factors of one panel for one run; everything it is asked is in the ledger.
+
+    It does one thing at a time, whoever asks: a server's tools run on threads, and two proposals that both found one
+    evaluation left would both take it.
+    """
+
+    engine: Computing
+    scorer: Scorer
+    windows: Windows
+    ledger: Ledger
+    settings: EvidenceSettings
+    budget: Budget
+    run: str
+    python: bool = True
+    mandate: Mandate = field(default_factory=Mandate)
+    approve: bool = False
+    samples: Samples = field(default_factory=Samples, repr=False, compare=False)
+    pace: Pace | None = None
+    turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+
+    @cached_property
+    def rows(self) -> Scores:
+        """Return the run's evaluations by factor id."""
+        return Scores(self.ledger, self.run)
+
+    @cached_property
+    def ran(self) -> Runs:
+        """Return the refusals of code that had run."""
+        return Runs(self.ledger, self.run)
+
+    @property
+    def panel(self) -> Panel:
+        """Return the panel that factors are scored on."""
+        return self.scorer.panel
+
+    @cached_property
+    def foresight(self) -> Foresight:
+        """Return forecasts of formulas that were not scored; see `drafts`."""
+        columns = self.mandate.columns(self.panel)
+        return Foresight.of(self.engine.panel, self.windows.search, columns, self.budget.evaluations, self.samples)
+
+    @property
+    def reviews(self) -> Reviews:
+        """Return the cases of this run that a person decides on."""
+        return Reviews(self.ledger, self.run, self.approve)
+
+    @cached_property
+    def gate(self) -> Gate:
+        """Return the acceptance gate of this run."""
+        return Gate(self.scorer, self.windows, self.ledger, self.settings, self.run, self.engine, self.pace)
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Return the test for factors that read the level of back-adjusted prices."""
+        return Levels(self.engine.panel, self.windows.search, self.engine)
+
+    def read(self, text: str, dialect: str = "alphaloom") -> Expression:
+        """Parse a formula of this panel's fields, or the code of a Python factor."""
+        return parse(text, fields=self.mandate.names(self.panel.fields), dialect=dialect)
+
+    @cached_property
+    def searched(self) -> Computing:
+        """Return what computes factors with no day after the search window shown to any code."""
+        return self.engine.until(self.windows.search.stop, screening_seed(self.ledger, self.run))
+
+    def values(self, expression: Expression, through: Window | None = None) -> Values:
+        """Compute a factor, `[T, N]`, NaN outside the universe.
+
+        Values of Python code end with the search window. Through a later window they are computed day by day; only what
+        the gate has swept may be asked for there, and what a fault leaves out is NaN.
+        """
+        if through is None or not expression.code:
+            return self.searched.evaluate([expression])[0]
+        return self.engine.sweep(expression, self.windows.edges(through, self.panel.days)).values
+
+    # What is left, and what is known.
+
+    def evaluations_spent(self) -> int:
+        """Count the single factors scored so far and the code that ran and was refused; a set is outside the budget."""
+        return self.rows.singles + len(self.ran)
+
+    def evaluations_left(self) -> int:
+        """Count the evaluations that the budget still allows."""
+        return max(self.budget.evaluations - self.evaluations_spent(), 0)
+
+    def trials_left(self) -> int:
+        """Count the looks at the selection window that the budget still allows."""
+        return max(self.budget.trials - self.trials_spent(), 0)
+
+    def trials_spent(self) -> int:
+        """Count the looks at the selection window that this run opened, or took and paid for another that was cut short."""
+        seen = self.ledger.overlapping_trials(self.windows.key(self.windows.selection))
+        return sum(trial.run == self.run for trial in seen) + len(self.ledger.events(self.run, PAID))
+
+    def begin(self) -> None:
+        """Note what the library holds as the run begins: what other runs add meanwhile changes nothing for this one."""
+        self.reviews.settle()
+        held = [row.factor_id for row in self.ledger.library()]
+        noted = {"library": held, "retired": sorted(retired_for(self.ledger, self.run))}
+        for kind, body in {**noted, DECAYING: decaying_for(self.ledger, self.windows)}.items():
+            if not self.ledger.events(self.run, kind):
+                self.ledger.record_event(self.run, kind, "start", body)
+
+    @cached_property
+    def _at_start(self) -> frozenset[str] | None:
+        noted = self.ledger.events(self.run, "library")
+        return frozenset(noted[0].body) if noted else None
+
+    def library(self) -> list[LibraryRow]:
+        """Return the library as this run sees it: what it held at the start, what it accepted, and what waits to be."""
+        rows, held = self.ledger.library(), self._at_start
+        own = {row.factor_id for row in self.ledger.verdicts(self.run) if self.reviews.word(row) == "accepted"}
+        known = {row.factor_id: row for row in rows if held is None or row.factor_id in held | own}
+        known |= {row.factor_id: row for row in self.reviews.undecided() if row.factor_id not in known}
+        return [known[name] for name in sorted(known)]
+
+    def known(self) -> Catalogue:
+        """Return what is not new: the published factors and the workspace's library."""
+        return Catalogue((*([published()] if self.settings.published else []), *self._holdings.shelves))
+
+    @cached_property
+    def _holdings(self) -> Holdings:
+        return Holdings(self.ledger.workspace, self._of_library, self.library())
+
+    def _of_library(self, row: LibraryRow) -> Expression:
+        return parse(row.text, fields=tuple({*self.panel.fields, *row.sheet.get("fields", ())}))
+
+    def compared(self) -> list[LibraryRow]:
+        """Return what makes a candidate redundant: the library without what was retired, unless that is to count."""
+        return comparable(self.ledger, self.run, self.library(), self.settings.library)
+
+    @cached_property
+    def library_values(self) -> LibraryValues:
+        """Return what the library's factors that this panel can compute say on it."""
+        held = self.searched.forgiving(PythonRefused)  # code that fails on this panel says nothing here
+        return LibraryValues(held, self.windows.search, self.ledger.workspace, self._of_library, self.compared())
+
+    @cached_property
+    def published_values(self) -> LibraryValues:
+        """Return what the published factors that this panel can compute say on it; sketched once for a panel."""
+        return values_of_published(self.searched, self.windows.search, self.ledger.workspace, self.settings)
+
+    @cached_property
+    def beside(self) -> Beside:
+        """Return the measure of what factors add to the library."""
+        return Beside.of(self.library_values, self.scorer, self.windows.search)
+
+    # Scoring on search.
+
+    def propose(self, proposal: Proposal) -> dict[str, Any]:
+        """Check, score and record a proposal on the search window.
+
+        Returns
+        -------
+        dict
+            `{ok: true, id, text, explained, sheet, weaknesses, merit}`, or `{ok: false, stage, errors}` with
+            `errors` a list of `{message, hint, at}`; `at` is a column of the text or None. Search facts only.
+
+        Raises
+        ------
+        EvidenceError
+            The hypothesis bears a name that is kept for sets, or its id or the key was used for something else.
+        """
+        if proposal.claim.id.startswith(SET):  # a set's score is not counted against the budget of evaluations
+            raise kept_name(proposal.claim.id)
+        with self.turn:
+            return self._propose(proposal)
+
+    def _propose(self, proposal: Proposal) -> dict[str, Any]:
+        proposal.refuse_retold(self.ledger, self.run)
+        self.ledger.record_event(self.run, "claim", proposal.claim.id, proposal.claim.record())
+        try:
+            expression = self.read(proposal.text)
+        except ParseError as error:
+            told = [{"message": each.message, "hint": each.hint, "at": each.at} for each in error.mistakes]
+            return self._refuse(proposal, error.stage, told)
+        try:
+            if found := refusal(self, expression, proposal.claim):
+                return self._refuse(proposal, found[0], [plain(text) for text in found[1]], expression.id)
+            if known := self.ran.told(proposal.key):
+                return known
+            row = self._evaluate(expression, proposal.claim.id)
+        except PythonRefused as error:
+            answer = self._refuse(proposal, error.stage, [plain(error.message, error.hint)], expression.id)
+            return self.ran.add(proposal.key, answer) if error.ran else answer
+        except FactorError as error:
+            return self._refuse(proposal, "parse", [plain(error.message, error.hint)], expression.id)
+        if row is None:
+            return {"ok": False, "stage": "budget", "errors": [plain("the campaign's evaluations are used up")]}
+        self._attempt(proposal, expression.id, "scored", "")
+        facts = self.facts(row)
+        facts["weaknesses"] += doubts(expression, proposal.claim, row.sheet, proposal.description)
+        return {"ok": True, **facts}
+
+    def _refuse(
+        self, proposal: Proposal, stage: str, errors: list[dict[str, Any]], factor_id: str | None = None
+    ) -> dict[str, Any]:
+        self._attempt(proposal, factor_id, cast("Stage", stage), "; ".join(str(error["message"]) for error in errors))
+        return {"ok": False, "stage": stage, "errors": errors}
+
+    def _attempt(self, told: Proposal, factor_id: str | None, stage: Stage, reason: str) -> None:
+        self.ledger.record_attempt(Attempt(self.run, told.key, told.claim.id, told.text, factor_id, stage, reason))
+
+    def _evaluate(self, expression: Expression, hypothesis: str) -> Evaluation | None:
+        """Return the recorded evaluation of a factor, making it if the budget allows; None if it does not."""
+        row = self.rows.get(expression.id)
+        if row is None and self.evaluations_left() > 0:
+            refuse_by_running(self, expression)
+            row = self._record(expression, hypothesis)
+        return row
+
+    def _record(self, expression: Expression, hypothesis: str) -> Evaluation:
+        """Score a factor on search and write it down; a set is scored even when the budget for single ones is spent."""
+        row = Evaluation(self.run, expression.id, expression.text, hypothesis, self._measure(expression))
+        self.ledger.record_evaluation(row)
+        self.rows.add(row)
+        return row
+
+    def _measure(self, expression: Expression) -> dict[str, Any]:
+        values, search = self.values(expression), self.windows.search
+        sheet = self.searched.stamped(expression, self.scorer.examine(values, search).record())
+        weaknesses = name_weaknesses(sheet, values, self.scorer.exposures, search) + known_values(self, values)
+        merit = abs(float(cast("float", sheet["t"] or 0.0))) - price(expression, self.settings.complexity)
+        return {**sheet, "fields": sorted(expression.fields), "weaknesses": weaknesses, "merit": tidy(merit)}
+
+    def facts(self, row: Evaluation) -> dict[str, Any]:
+        """Return what the search window told of a factor of this run, as `propose` answers it."""
+        sheet = {key: value for key, value in row.sheet.items() if key not in {"weaknesses", "merit", "fields"}}
+        sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in self.panel.stamps]
+        expression = self.read(row.text)
+        return {
+            "id": row.factor_id, "text": expression.shown, "explained": explain(expression), "sheet": sheet,
+            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, expression)], "merit": row.sheet["merit"],
+        }  # fmt: skip
+
+    def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
+        """Return one factor's sheet on the search window; nothing is recorded, and only what looks ahead is refused."""
+        expression = self.read(text, dialect)
+        self.searched.screen(expression)
+        values = self.values(expression)
+        sheet = self._measure(expression) | Profiler(self.scorer, self.windows.search).profile(values)
+        doubts = [*sheet["warnings"], *({k: str(each[k]) for k in ("code", "message")} for each in sheet["weaknesses"])]
+        doubts += would_refuse(self, expression)
+        added = self.beside.addition(values, but=expression.id)
+        if added and (said := added.doubt(sheet["rank_ic"])):
+            doubts.append({"code": "adds_little", "message": said})
+        doubts += [{"code": "python" if expression.code else "units", "message": said} for said in expression.warnings]
+        kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
+        beside = {"incremental": added.record() if added else None, "warnings": doubts}
+        return kept | {"id": expression.id, "text": expression.text, "explained": explain(expression)} | beside
+
+    # Judging on selection.
+
+    @cached_property
+    def tried(self) -> Tried:
+        """Return what the run has proposed."""
+        return Tried(self.ledger, self.run)
+
+    def claims(self) -> dict[str, Claim]:
+        """Return each scored factor's claim."""
+        return self.tried.claims()
+
+    def submit(self, ids: Sequence[str]) -> list[Verdict]:
+        """Put scored factors before the gate, in the order given; each that reaches statistics is a trial.
+
+        Raises
+        ------
+        UnknownFactor
+            An id was never scored in this run.
+        TrialsSpent
+            The budget of trials ended; verdicts given before it stay recorded.
+        """
+        with self.turn:
+            return self._submit(ids)
+
+    def _submit(self, ids: Sequence[str]) -> list[Verdict]:
+        verdicts: list[Verdict] = []
+        batch: list[Known] = []
+        for factor_id in dict.fromkeys(ids):
+            case = self._case(factor_id)
+            verdicts.append(self._judge(case, batch))
+            batch.append(Known.of(factor_id, case.expression, "earlier in this batch"))
+        return verdicts
+
+    def submit_set(self, ids: Sequence[str]) -> Verdict:
+        """Put up to ten scored factors before the gate as one: the sum of their signed ranks is one trial."""
+        with self.turn:
+            return self._submit_set(ids)
+
+    def _submit_set(self, ids: Sequence[str]) -> Verdict:
+        members = tuple(self._case(factor_id) for factor_id in sorted(set(ids)))
+        if not 2 <= len(members) <= MOST_MEMBERS:
+            said = f"2 to {MOST_MEMBERS}"
+            raise EvidenceError(f"A set has {said} members.", field="members", got=len(members), allowed=said)
+        expression = self.read(sum_of_ranks(members))
+        if expression.id not in self.rows and self.trials_left() <= 0:
+            raise trials_spent()
+        row = self.rows.get(expression.id) or self._record(expression, f"{SET}{expression.id}")
+        return self._judge(self._set(expression, members, row), [])
+
+    def _set(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
+        said = f"{len(members)} factors chosen on search say more together than alone"
+        claim = Claim(
+            f"{SET}{expression.id}", "set", said, 1, self.settings.horizon_days, tuple(sorted(expression.fields))
+        )
+        self.ledger.record_event(self.run, "set", expression.id, [part.expression.id for part in members])
+        self.ledger.record_event(self.run, "claim", claim.id, claim.record())
+        return Case(expression, claim, self.values(expression), row.sheet["rank_ic"], members)
+
+    def _case(self, factor_id: str) -> Case:
+        row = self.rows.get(factor_id)
+        claim = self.tried.claim(factor_id)
+        if row is None or claim is None:
+            raise UnknownFactor(
+                f"No factor {factor_id!r} was scored in this campaign.", field="id", got=factor_id, allowed="the id of a factor "
+                "that score_factor answered with", hint="Score the formula first; its answer carries the id.",
+            )  # fmt: skip
+        expression = self.read(row.text)
+        return Case(expression, claim, self.values(expression), row.sheet["rank_ic"])
+
+    def _judge(self, case: Case, batch: Sequence[Known]) -> Verdict:
+        name = case.expression.id
+        earlier = next((row for row in self.ledger.verdicts(self.run) if row.factor_id == name), None)
+        verdict = Verdict.restored(earlier) if earlier else self.gate.judge(case, self._around(batch))
+        if earlier is None:
+            self.ledger.record_verdict(verdict.row(self.run))
+        if verdict.word != "accepted":
+            return verdict
+        self._keep(case)
+        return replace(verdict, word=self.reviews.word(verdict.row(self.run)))
+
+    def _around(self, batch: Sequence[Known]) -> Surroundings:
+        ratios = daily_sharpes(self.rows.lines[name]._asdict() for name in sorted(self.rows))
+        known = self.known().with_batch(batch)
+        return Surroundings(known, self.published_values, self.library_values, ratios, self.trials_left())
+
+    def _keep(self, case: Case) -> None:
+        one, row = case.expression, self.rows.get(case.expression.id)
+        sheet = dict(row.sheet) if row else {"fields": sorted(one.fields)}
+        entry = LibraryRow(one.id, one.text, one.shown, case.claim.id, self.run, sheet)
+        (self.reviews.wait if self.approve else self.ledger.add_to_library)(entry)
+        self._holdings.show(self.library())
+        self.library_values.show(self.compared())

@@ -1,0 +1,89 @@
+"""What is wrong with a factor, named from its search sheet, so that the next change can address it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evidence.scoring.exposures import Exposures
+from ..evidence.scoring.metrics import tidy
+from ..evidence.windows import Window
+from ..factors import row_rank_correlation
+
+WEAK_T = 3.0
+HIGH_TURNOVER = 2 / 3
+"""Share of a sleeve that is replaced when its days are over; white noise replaces four fifths of it."""
+EXPOSED = 0.5
+LEFT = 0.5
+"""Share of a RankIC that should remain: of the one-day figure at ten days, and of the mean without the best year."""
+STEP = 5
+EXPOSURES = {"beta": "beta", "size": "size", "volatility": "volatility", "momentum": "momentum", "price": "price level"}
+
+
+def _weakness(code: str, value: float, message: str) -> dict[str, Any]:
+    return {"code": code, "value": tidy(value), "message": message}
+
+
+def name_weaknesses(
+    sheet: Mapping[str, Any], values: NDArray[np.float32], exposures: Exposures, window: Window
+) -> list[dict[str, Any]]:
+    """Return the named weaknesses of a factor on the search window, each `{code, value, message}`.
+
+    Codes: `weak` (|t| under 3), `turnover` (over two thirds of a sleeve are replaced when its days are over; the
+    value is one-way turnover a day over gross), `costs` (loses after costs what it earns before), `decay` (half of the
+    one-day RankIC gone at ten days), `one_year` (without its best year under half is left), `exposure` (mean rank correlation
+    with beta, size, volatility, momentum or price level beyond 0.5).
+    """
+    found = _from_figures(sheet)
+    curve = sheet["decay"]
+    first, tenth = curve.get("1"), curve.get("10")
+    if first and tenth is not None and abs(first) > 0.01 and tenth / first < LEFT:
+        told = f"less than half of the one-day RankIC remains at ten days ({tenth / first:.0%})"
+        found.append(_weakness("decay", tenth / first, told))
+    found += _one_year(sheet)
+    found += _exposed(values, exposures, window)
+    return found
+
+
+def _from_figures(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    t = sheet["t"] or 0.0
+    if abs(t) < WEAK_T:
+        told = f"|t| = {abs(t):.1f} in sample, below the screening threshold of {WEAK_T:g}"
+        found.append(_weakness("weak", t, "t is undefined in sample" if sheet["t"] is None else told))
+    turnover = sheet["turnover"] or 0.0
+    if turnover * sheet["horizon_days"] > HIGH_TURNOVER:
+        most = HIGH_TURNOVER / sheet["horizon_days"]
+        told = f"{turnover:.0%} of the book is traded each day (threshold {most:.0%})"
+        found.append(_weakness("turnover", turnover, told))
+    gross, net = sheet["gross_sharpe"], sheet["net_sharpe"]
+    if gross is not None and net is not None and gross > 0.3 and net <= 0:
+        found.append(_weakness("costs", net, f"Sharpe {gross:+.2f} before costs, {net:+.2f} after costs"))
+    return found
+
+
+def _one_year(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
+    years = [value for value in sheet["by_year"].values() if value is not None]
+    mean = sheet["rank_ic"]
+    if not mean or len(years) < 3:
+        return []
+    signed = sorted(value * (1 if mean > 0 else -1) for value in years)
+    rest = float(np.mean(signed[:-1])) / abs(mean)
+    told = f"less than half of the RankIC remains without the best year ({rest:.0%})"
+    return [_weakness("one_year", rest, told)] if rest < LEFT else []
+
+
+def _exposed(values: NDArray[np.float32], exposures: Exposures, window: Window) -> list[dict[str, Any]]:
+    found = []
+    thin = np.ascontiguousarray(window.cut(values)[::STEP])
+    for name, word in EXPOSURES.items():
+        exposure = np.ascontiguousarray(window.cut(getattr(exposures, name))[::STEP])
+        daily = row_rank_correlation(thin, exposure)
+        mean = float(np.nanmean(daily)) if not np.isnan(daily).all() else 0.0
+        if abs(mean) > EXPOSED:
+            said = f"exposure to {word}: rank correlation {mean:.2f} (threshold {EXPOSED:g})"
+            found.append(_weakness("exposure", mean, said))
+    return found

@@ -1,0 +1,318 @@
+"""Python factors of one panel, computed in the sandbox: on the days that may be seen, and day by day.
+
+What the code may know is decided here. It is given the columns that it names and no other; of the days only those that
+whoever reads its answer may see, since an error's text is the code's own and could tell of them; and of the names only
+their number, since code that knows a name may know what became of it. A name that is no member on any of these days has no
+column. The panel's prices are adjusted forwards (`market.adjusted.forwards`), and the level of volumes is hidden unless
+they are as traded: two panels that differ only after these days give the code the same bytes, so that neither its values,
+nor its errors, nor how long it takes can tell of a later day. Labels never come here.
+
+What a look at selection days leaves open: the values that it judges are point in time, but whether there are any is not.
+The calls on the whole window, and that on its last day, see all its prices, and code that fails there, or says something
+else, is rejected. So a paid look may tell one bit of the code's choosing about the window by being accepted or not; a
+formula's look tells one too, but only of that formula. A fault can only reject: the level holds for each look whose code
+was chosen without such an answer. That later code is chosen with the answers of earlier looks is not covered by it. When
+the answer comes may tell one of a few steps more: see `retry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors import Expression
+from ...factors.python import MEMBERS, lint
+from ...ledger import digest
+from ...market import Panel
+from ...market.adjusted import without_volume_levels
+from ...market.point_in_time import members
+from ...sandbox import (
+    Frames,
+    Job,
+    NotCausal,
+    NotDeterministic,
+    OutOfMemory,
+    Runner,
+    SandboxError,
+    SandboxUnavailable,
+    TimedOut,
+    prove,
+)
+from ...sandbox.causality.causality import start_up_of
+from ...sandbox.causality.claim import Claim, claimed
+from ...sandbox.causality.comparison import rounded
+from ...sandbox.causality.meter import Meter
+from ...sandbox.causality.sweep import day_by_day
+from ..errors import NeedsSandbox, OverLimits, PythonRefused
+from .retry import Allowance, Patient
+from .segment_store import Segment, Segments, versions
+
+__all__ = ["FOLDER", "Contained", "Swept", "column"]
+
+Values = NDArray[np.float32]
+FOLDER = "python"
+"""Where a workspace keeps the values of Python factors that were computed day by day."""
+KEPT, KEPT_PANELS = 24, 4
+"""Answers of whole calls, and panels as code is shown them, that are kept in memory."""
+MOST_REMARKS = 5
+REFUSED = ("syntax", "future")
+"""Remarks of the lint for which code is refused before it is run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """Values that were computed day by day, each day by a process that held no later one.
+
+    Attributes
+    ----------
+    values
+        `[T, N]`, NaN outside the universe and after the last day that was asked for.
+    fault
+        Why there are none from some day on, `{stage, message, day}`: the code failed, or saw later days; None if all is well.
+    start_up
+        Days at the panel's start that have no values, since the code raises an error on so few: nothing is shown of them.
+    """
+
+    values: Values
+    fault: dict[str, Any] | None = None
+    start_up: int = 0
+
+
+class Contained:
+    """Computes Python factors on one panel by way of a runner, never in this process.
+
+    Parameters
+    ----------
+    panel
+        T days by N names, without prices whose level knows a later day.
+    runner
+        The sandbox: each call is a fresh process.
+    folder
+        Where values that were computed day by day are kept; None keeps none.
+    """
+
+    def __init__(self, panel: Panel, runner: Runner, folder: Path | None = None) -> None:
+        self._panel, self._runner = panel, runner
+        self._segments = Segments(folder)
+        self._cuts: dict[int, Panel] = {}
+        self._frames: dict[tuple[frozenset[str], int], Frames] = {}
+        self._kept: dict[tuple[str, int], Values] = {}
+        self._starts: dict[tuple[str, int], int] = {}
+        self._screened: set[tuple[str, int]] = set()
+
+    @property
+    def stamp(self) -> str:
+        """Return what must stand beside every value; empty behind a boundary."""
+        return self._runner.stamp
+
+    def on(self, panel: Panel) -> Contained:
+        """Return the same for another panel; nothing of it is kept on the disk."""
+        return Contained(panel, self._runner)
+
+    def values(self, expression: Expression, days: int) -> Values:
+        """Compute a factor by one call that is shown the first days, `[T, N]`, NaN after them and outside the universe.
+
+        Days on which the code raises an error by themselves have no values: nothing could be shown of them.
+
+        Raises
+        ------
+        PythonRefused
+            The code gave no values; the message is the sandbox's.
+        NeedsSandbox
+            This machine cannot contain it.
+        """
+        key = expression.code, days
+        if key not in self._kept:
+            values = self._called(expression, days)
+            self._starts[key] = self._start_up(expression, days, values)
+            values[: self._starts[key]] = np.nan
+            self._kept[key] = self._whole(values, 0, days)
+            for old in list(self._kept)[:-KEPT]:
+                del self._kept[old]
+        return self._kept[key]
+
+    def screen(self, expression: Expression, days: int, seed: int | None = None) -> None:
+        """Refuse code that sees later days at a few cuts, or is not the same twice, on the first days.
+
+        What passes is a draft, to be looked at while agents search: only swept values are accepted, combined or watched.
+        `seed` chooses the cuts (`screening_seed`); None draws one.
+
+        Raises
+        ------
+        PythonRefused
+            At the stage ``causal`` or ``python``, with the message of the sandbox.
+        """
+        if (expression.code, days) in self._screened:
+            return
+        self._read(expression)
+        try:
+            proof = prove(self._runner, expression.code, self._shown(expression, days), seed=seed)
+        except SandboxError as error:
+            raise self._refusal(error, days) from None
+        self._screened.add((expression.code, days))
+        self._starts[expression.code, days] = proof.start_up
+        self._kept[expression.code, days] = self._whole(proof.values, 0, days)
+
+    def start_up(self, expression: Expression, days: int) -> int:
+        """Return how many of the first days have no values, since the code raises an error on so few."""
+        return self._starts.get((expression.code, days), 0)
+
+    def _start_up(self, expression: Expression, days: int, values: NDArray[np.float64]) -> int:
+        if not np.isfinite(values).any():
+            return 0
+        try:
+            return start_up_of(Meter(self._runner), Claim(expression.code, self._shown(expression, days), values))
+        except SandboxError as error:
+            raise self._refusal(error, days) from None
+
+    def _read(self, expression: Expression) -> None:
+        """Refuse code that cannot be read, or that certainly reads later days, in every line that shows it.
+
+        What else the lint says are warnings of the expression: it is no boundary, and what will not work shows so itself.
+        """
+        remarks = [each for each in lint(expression.code) if each.rule in REFUSED]
+        if remarks:
+            stage = "causal" if remarks[0].rule == "future" else "python"
+            said = "; ".join(f"line {each.line}: {each.message}" for each in remarks[:MOST_REMARKS])
+            raise PythonRefused(said, field="factor", hint=remarks[0].hint, stage=stage, ran=False)
+
+    def sweep(self, expression: Expression, edges: Sequence[int], since: int = 0) -> Swept:
+        """Compute a factor day by day from a row on up to the last edge, in parts that end at the edges and are kept.
+
+        A part from the first day on must be flawless. A fault in another one leaves its values out from that day on.
+
+        Raises
+        ------
+        PythonRefused
+            The code fails, or sees later days, before the first edge.
+        """
+        found = Swept(np.full(self._panel.universe.shape, np.nan, np.float32))
+        for start, stop in zip((since, *edges), edges, strict=False):
+            if start < stop:
+                part = self._segment(expression, start, stop)
+                found.values[start:stop] = part.values
+                found = replace(found, fault=found.fault or part.fault, start_up=found.start_up + part.start_up)
+        return found
+
+    # One part of the days.
+
+    def _segment(self, expression: Expression, start: int, stop: int) -> Segment:
+        data = self._cut(stop).digest
+        asked: dict[str, Any] = {"code": expression.code, "data": data, "start": start, "stop": stop}
+        key = digest(asked | {"versions": versions()} | ({"stamp": self.stamp} if self.stamp else {}))
+        known = self._segments.read(key, (stop - start, self._cut(stop).names))
+        if known is None:
+            known = self._computed(expression, start, stop)
+            if known.lasting:
+                self._segments.write(key, known)
+        return replace(known, values=self._whole(known.values, start, stop)[start:stop])
+
+    def _computed(self, expression: Expression, start: int, stop: int) -> Segment:
+        """Compute the rows of a part; a fault ends it, unless it is the first part."""
+        values = np.full((stop - start, self._cut(stop).names), np.nan)
+        try:
+            if not start:
+                return self._proven(expression, stop)
+            for row, cells in self._day_by_day(expression, start, stop):
+                values[row - start] = cells
+        except SandboxError as error:
+            refusal = self._refusal(error, stop)
+            if not start or not isinstance(refusal, PythonRefused):
+                raise refusal from None
+            fault = {"stage": refusal.stage, "message": refusal.message, "day": str(getattr(error, "day", ""))}
+            lasting = not isinstance(refusal, OverLimits)
+            return Segment(_single(values), fault, lasting)
+        return Segment(_single(values), None)
+
+    def _proven(self, expression: Expression, stop: int) -> Segment:
+        # A fixed seed: the sweep tries every day, and its values and its refusals are kept for all runs.
+        proof = prove(Patient(self._runner), expression.code, self._shown(expression, stop), sweep=True, seed=0)
+        return Segment(_single(proof.values), None, start_up=proof.start_up)
+
+    def _day_by_day(self, expression: Expression, start: int, stop: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        meter = Meter(Patient(Allowance(self._runner, stop - start)))
+        yield from day_by_day(meter, claimed(meter, expression.code, self._shown(expression, stop)), start)
+
+    # What the code is shown, and what it says.
+
+    def _called(self, expression: Expression, days: int) -> NDArray[np.float64]:
+        job = Job(expression.code, self._shown(expression, days))
+        [outcome] = self._runner.run_each([job])
+        if outcome.values is None:
+            raise self._refusal(outcome.error or SandboxError("the call gave neither values nor an error"), days)
+        return rounded(outcome.values)
+
+    def _cut(self, days: int) -> Panel:
+        """Return the panel that ends after the first days, as it is shown: members alone, no level that knows a later day."""
+        if days not in self._cuts:
+            self._cuts[days] = without_volume_levels(members(self._panel.rows(0, days)))
+            for old in list(self._cuts)[:-KEPT_PANELS]:
+                del self._cuts[old]
+        return self._cuts[days]
+
+    def _shown(self, expression: Expression, days: int) -> Frames:
+        """Return the first days of the columns that the code can read; names are numbers."""
+        key = expression.fields | _members(expression), days
+        if key not in self._frames:
+            cut = self._cut(days)
+            fields = {name: column(cut, name) for name in sorted(key[0])}
+            names = tuple(f"n{place}" for place in range(cut.names))
+            self._frames[key] = Frames(fields, cut.dates, names)
+            for old in list(self._frames)[:-KEPT_PANELS]:
+                del self._frames[old]
+        return self._frames[key]
+
+    def _whole(self, rows: NDArray[Any], start: int, days: int) -> Values:
+        """Return some rows of what was shown of the first days as float32 `[T, N]`, NaN elsewhere and outside the universe."""
+        found = np.full(self._panel.universe.shape, np.nan, np.float32)
+        shown = self._panel.universe[:days].any(axis=0)
+        found[start : start + len(rows), shown] = _single(rows)
+        found[~np.isfinite(found) | ~self._panel.universe] = np.nan
+        return found
+
+    def _refusal(self, error: SandboxError, days: int) -> PythonRefused | NeedsSandbox:
+        """Return what the sandbox said as a refusal of this room, names in the place of numbers."""
+        if isinstance(error, SandboxUnavailable):
+            return NeedsSandbox(error.message, field=error.field, hint=error.hint)
+        message, stage = error.message, "python"
+        if isinstance(error, NotCausal | NotDeterministic):
+            stage = "causal"
+            place, symbols = str(getattr(error, "symbol", "")), self._cut(days).symbols
+            known = place[1:].isdigit() and int(place[1:]) < len(symbols)
+            message = message.replace(f"of {place} on", f"of {symbols[int(place[1:])]} on") if known else message
+        kind = OverLimits if isinstance(error, TimedOut | OutOfMemory) else PythonRefused
+        return kind(message, field="factor", hint=error.hint, stage=stage)
+
+
+def _single(values: NDArray[Any]) -> Values:
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _members(expression: Expression) -> frozenset[str]:
+    return frozenset({MEMBERS} if expression.reads_members else ())
+
+
+def column(panel: Panel, name: str) -> NDArray[np.float64]:
+    """Return a column as code is shown it, `[T, N]`: a grouping as codes, the universe as 0 and 1, and no infinity.
+
+    Raises
+    ------
+    PythonRefused
+        The panel has no such column.
+    """
+    if name in panel.fields:
+        values = panel.fields[name]
+        return np.where(np.isfinite(values), values, np.nan)
+    if name in panel.groups:
+        codes = panel.groups[name].astype(np.float64)
+        return np.broadcast_to(np.where(codes < 0, np.nan, codes), panel.universe.shape)
+    if name == MEMBERS:
+        return panel.universe.astype(np.float64)
+    there = sorted({*panel.fields, *panel.groups})
+    raise PythonRefused(f"the panel has no column {name!r}", field=name, allowed=there, ran=False)

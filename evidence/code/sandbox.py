@@ -1,0 +1,157 @@
+"""The sandbox of a campaign: where calls run and what they may use; it starts with the first Python factor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from types import TracebackType
+from typing import Literal, Self, cast
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ...ledger import read_settings
+from ...sandbox import Job, Limits, Outcome, Runner, Sandbox, SandboxError
+from ...sandbox.backends.unsafe import STAMP, UNSAFE
+from ..errors import NeedsSandbox
+
+__all__ = ["Jail", "SandboxSettings", "Start", "on_this_machine"]
+
+
+class SandboxSettings(BaseModel):
+    """Where Python factors run, what one call may use, and how many run at once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    executor: Literal["local", "ray"] = Field(
+        default="local", description="this machine, or the workers of a Ray cluster"
+    )
+    address: str = Field(default="", description="of a Ray cluster that runs already; empty: one is started here")
+    backend: Literal["native", "bubblewrap", "container", "gvisor", "unsafe_no_isolation_i_accept_the_risk"] = Field(
+        default="native", description="what contains a call"
+    )
+    command: str = Field(default="", description="the tool of another backend, where it is not the usual one: podman")
+    image: str = Field(default="", description="of a container")
+    platform: str = Field(default="", description="of gVisor: systrap, ptrace or kvm")
+
+    wall_s: float = Field(default=10.0, gt=0, le=600, description="seconds by the wall clock")
+    memory_mb: int = Field(default=1024, ge=64, le=65_536, description="MiB beside the panel")
+    workers: int = Field(default=2, ge=1, le=64, description="calls at once")
+
+    @model_validator(mode="after")
+    def _one_wall(self) -> Self:
+        if self.executor == "ray" and self.backend != "native":
+            raise ValueError("the workers of a cluster hold native sandboxes: leave the backend away")
+        return self
+
+    @property
+    def stamp(self) -> str:
+        """Return what must stand beside every value; empty behind a boundary."""
+        return STAMP if self.backend == UNSAFE else ""
+
+    def given(self, executor: str | None = None, backend: str | None = None) -> SandboxSettings:
+        """Return the settings with what a person said on the command line.
+
+        Raises
+        ------
+        SettingsError
+            There is no such executor or backend, or they do not go together.
+        """
+        said = {"executor": executor, "backend": backend}
+        asked = self.model_dump() | {name: value for name, value in said.items() if value is not None}
+        if asked == self.model_dump():
+            return self
+        return read_settings(None, SandboxSettings, [f"{name}={json.dumps(value)}" for name, value in asked.items()])
+
+    @property
+    def chosen(self) -> bool:
+        """Tell whether a person asked for something else than the sandbox of this machine."""
+        return (self.executor, self.backend) != ("local", "native")
+
+
+Start = Callable[[SandboxSettings], AbstractContextManager[Runner]]
+"""Makes a runner by what a call may use."""
+
+
+@contextmanager
+def on_this_machine(settings: SandboxSettings) -> Iterator[Runner]:
+    """Open the sandbox that the settings name: of this machine, behind another wall, or on a cluster."""
+    with _sandbox(settings, Limits(wall_s=settings.wall_s, memory_mb=settings.memory_mb)) as sandbox:
+        yield cast("Runner", sandbox)
+
+
+def _sandbox(settings: SandboxSettings, limits: Limits) -> Sandbox:
+    if settings.executor == "ray":
+        from ...sandbox.cluster import Cluster
+
+        return Cluster(limits, workers=settings.workers, address=settings.address or None)
+    from ...sandbox.backends import backend_named
+
+    wall = backend_named(settings.backend, command=settings.command, image=settings.image, platform=settings.platform)
+    return Sandbox(limits, workers=settings.workers, backend=wall)
+
+
+class Jail:
+    """A runner that starts its sandbox when the first job comes: whoever has no Python factor needs none.
+
+    Parameters
+    ----------
+    settings
+        What a call may use.
+    start
+        Makes the runner, which lives until the jail is left; by default the sandbox of this machine.
+    """
+
+    def __init__(self, settings: SandboxSettings | None = None, start: Start | None = None) -> None:
+        self._settings = settings or SandboxSettings()
+        self._start = start or on_this_machine
+        self._open = ExitStack()
+        self._runner: Runner | None = None
+
+    @property
+    def stamp(self) -> str:
+        """Return what must stand beside every value that was computed here; empty behind a boundary."""
+        return self._settings.stamp or str(getattr(self._runner, "stamp", ""))
+
+    def ready(self, *, needed: bool = False) -> Self:
+        """Start at once what is needed, or was asked for by name, so that what is missing is told before any work.
+
+        Raises
+        ------
+        NeedsSandbox
+            It cannot start here.
+        """
+        if needed or self._settings.chosen:
+            self._begun()
+        return self
+
+    def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        """Run each job in a fresh process; see `Runner`.
+
+        Raises
+        ------
+        NeedsSandbox
+            The sandbox cannot start here; nothing was run.
+        """
+        return self._begun().run_each(jobs)
+
+    def _begun(self) -> Runner:
+        if self._runner is None:
+            try:
+                self._runner = self._open.enter_context(self._start(self._settings))
+            except SandboxError as error:
+                raise NeedsSandbox(
+                    error.message, field=error.field, got=error.got, allowed=error.allowed, hint=error.hint
+                ) from error  # fmt: skip
+        return self._runner
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the workers."""
+        self._open.close()
+        self._runner = None

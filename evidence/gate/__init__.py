@@ -1,0 +1,1 @@
+"""The acceptance gate: its steps, its tests and its verdicts."""

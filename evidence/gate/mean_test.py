@@ -1,0 +1,139 @@
+"""What a trial tests, how sure it is, and how strong a factor would have been proof: one place for p-value and power."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scoring.metrics import tidy
+from .significance import NullDistribution, newey_west_t, null_distribution
+
+Series = NDArray[np.float64]
+LAG_PER_HORIZON = 2
+HELD_LAG = 2
+"""Twice the one day that a value of the held series spans, as the lag of labels is twice theirs."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A one-sided test of a mean daily RankIC on one window.
+
+    Attributes
+    ----------
+    test
+        `labels`: the RankIC of overlapping h-day labels; `held`: that of one-day returns with the ranks held (`holding_ic.py`).
+    t
+        Newey-West t of the tested series with lag twice its horizon; the factor's own sign.
+    days
+        Values of the tested series that are present.
+    horizon, lag
+        Days that one value spans, and Newey-West lag.
+    error
+        Standard error of the mean RankIC of the h-day label that this test implies: what t is a multiple of.
+    """
+
+    test: str
+    t: float
+    days: int
+    horizon: int
+    lag: int
+    error: float
+
+    @property
+    def null(self) -> NullDistribution | None:
+        """Return the distribution of t without any effect; None where the days are too few for the lag."""
+        return null_distribution(self.days, self.horizon, self.lag) if self.days > max(self.lag, 2) else None
+
+    @property
+    def deviation(self) -> float:
+        """Return the long-run standard deviation of one day's RankIC: the error times the root of the days."""
+        return self.error * math.sqrt(self.days)
+
+    def p_value(self, sign: int) -> float:
+        """Return the one-sided p-value of a factor held in a direction; days too few prove nothing and give 1."""
+        null = self.null
+        return null.p_value(sign * self.t) if null else 1.0
+
+    def power(self, level: float) -> dict[str, Any]:
+        """Return what this window could have proven of a factor like this one at a level, as JSON.
+
+        `t_required` is the smallest t that is proof, `rank_ic_provable` the mean RankIC of the h-day label at which a
+        factor with this error has it; None where nothing can be proven.
+        """
+        needed = self.null.t_required(level) if self.null else math.nan
+        return {
+            "test": self.test,
+            "t": tidy(self.t),
+            "days": self.days,
+            "t_required": tidy(needed),
+            "rank_ic_provable": tidy(needed * self.error),
+        }
+
+
+def proof(rank_ic: Series, held: Series | None, horizon: int, lag: int) -> Proof:
+    """Test a window's daily RankIC.
+
+    Parameters
+    ----------
+    rank_ic
+        RankIC of each day with the h-day label `[D]`, NaN where undefined.
+    held
+        RankIC of each day with what is held on it `[D]`; None tests `rank_ic` itself.
+    horizon, lag
+        Days h of the label, and Newey-West lag of its series; that of the held series is 2.
+    """
+    if held is None:
+        plain = newey_west_t(rank_ic, lag)
+        return Proof("labels", plain.t, plain.days, horizon, lag, plain.standard_error)
+    daily = newey_west_t(held, HELD_LAG)
+    enough = np.count_nonzero(~np.isnan(rank_ic)) > lag  # fewer days prove nothing by either test
+    error = daily.standard_error * slope(rank_ic, held, horizon)
+    return Proof("held", daily.t if enough else math.nan, daily.days, 1, HELD_LAG, error)
+
+
+def borne_out(tested: float, labels: float, bar: float) -> float:
+    """Return the p-value of a test, unless the h-day labels say no: where their p-value is above `bar`, the larger of both.
+
+    Ranks of one-day returns and of h-day returns are not the same question: the first see more of a day's median, the
+    second more of its mean. A name whose good days are rare and large has a low median, and held ranks find volatility on
+    real prices (t -4.9) where the label has a RankIC of 0.0001. With this, no more is accepted than either test would
+    accept of its own null at the bar, and what is accepted or watched has a label that agrees in direction.
+
+    Parameters
+    ----------
+    tested, labels
+        One-sided p-values of the test that decides and of the overlapping labels, in [0, 1].
+    bar
+        In (0, 0.5].
+    """
+    return tested if labels <= bar else max(tested, labels)
+
+
+def null_of(test: str, horizon: int, window: int) -> NullDistribution:
+    """Return the distribution of t without any effect on a window of so many days, for a test and a horizon."""
+    if test == "held":
+        return null_distribution(max(window - 2, 1), 1, HELD_LAG)
+    return null_distribution(max(window - horizon - 1, 1), horizon, LAG_PER_HORIZON * horizon)
+
+
+def slope(rank_ic: Series, held: Series, horizon: int) -> float:
+    """Return how much RankIC of the h-day label there is for one of the held series.
+
+    A line through the origin of each day's RankIC on the mean of the held series over the label's h days. It lies
+    between 1, for a factor that is drawn anew each day, and the root of h, for one that never changes. NaN where either
+    series is empty.
+    """
+    known = ~np.isnan(held)
+    total, count = np.cumsum(np.where(known, held, 0.0)), np.cumsum(known)
+    total[horizon:] -= total[:-horizon].copy()
+    count[horizon:] -= count[:-horizon].copy()
+    ahead = np.full(len(held), np.nan)
+    whole = count[horizon - 1 :] == horizon
+    ahead[: len(whole)] = np.where(whole, total[horizon - 1 :] / horizon, np.nan)
+    both = ~np.isnan(ahead) & ~np.isnan(rank_ic)
+    spread = float(ahead[both] @ ahead[both])
+    return float(ahead[both] @ rank_ic[both]) / spread if spread > 0 else math.nan

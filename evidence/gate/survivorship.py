@@ -1,0 +1,88 @@
+"""Whether a factor leans on size where the panel is a list of survivors.
+
+On such a panel small names look better than they were, because the small ones that did not grow are gone: minus size earns
+a reward that nobody could have had. A factor is said to lean on size if its mean daily rank correlation with it is beyond
+0.2 and beyond 4.5 / sqrt(names): an unrelated factor that ranks names the same way every day gets there with a chance of
+7e-6. What the size effect itself is worth on the search window stands beside it. A label from which size is taken out does
+not carry that effect; the book, and raw returns, do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors import RowOrder, order_rows, row_rank_correlation
+from ...market import Panel
+from ...market.quality.moves import Moves
+from ...market.quality.survivors import survivorship
+from ..scoring.labels import forward_returns, inside
+from ..windows import Window
+from .significance import NeweyWest, newey_west_t
+
+Frame = NDArray[np.float64]
+DAYS = 50
+"""Evenly spaced days on which a factor is compared with size; both change slowly."""
+LEAN = 0.2
+ERRORS = 4.5
+LAG_PER_HORIZON = 2
+SAID = (
+    "leans on size (mean rank correlation {lean:+.2f}) on a panel that looks like a list of survivors, where small names seem "
+    "to beat large ones by themselves: on this window minus size has a RankIC of {effect:+.3f} (t {t:.1f}) on raw returns; "
+    "believe only what is neutral to size, or repeat it on a panel that holds the names that vanished"
+)
+
+
+@dataclass(frozen=True)
+class Survivorship:
+    """Tells factors that live on the size effect of a list of survivors; reads prices of one window only.
+
+    `size` `[T, N]` is the log of capitalisation or of traded value, known at each close.
+    """
+
+    panel: Panel
+    window: Window
+    size: Frame
+    horizon: int
+
+    @cached_property
+    def suspected(self) -> bool:
+        """Tell whether the panel looks like a list of survivors, from its days up to the end of the window.
+
+        Who leaves later must not be known there: agents read this doubt on the sheets of search.
+        """
+        return survivorship(Moves(self.panel.rows(0, self.window.stop))) is not None
+
+    @cached_property
+    def size_effect(self) -> NeweyWest:
+        """Return the mean daily RankIC of minus size against raw returns on the window, with its Newey-West t."""
+        label = inside(forward_returns(self.panel, self.horizon), self.window, self.horizon)
+        small = np.where(self.panel.universe, -self.size, np.nan)
+        daily = row_rank_correlation(self.window.cut(small).astype(np.float32), label.astype(np.float32))
+        return newey_west_t(daily, LAG_PER_HORIZON * self.horizon)
+
+    def objection(self, values: NDArray[np.float32]) -> str:
+        """Return why a factor's `[T, N]` values may owe what they earn to survivorship; nothing if they do not."""
+        if not self.suspected:
+            return ""
+        daily = row_rank_correlation(self.window.cut(values)[:: self._step], self._sizes)
+        known = daily[~np.isnan(daily)]
+        lean = float(known.mean()) if known.size else 0.0
+        if abs(lean) < max(LEAN, ERRORS / np.sqrt(max(self._names, 1.0))):
+            return ""
+        return SAID.format(lean=lean, effect=self.size_effect.mean, t=self.size_effect.t)
+
+    @property
+    def _step(self) -> int:
+        return max(1, self.window.days // DAYS)
+
+    @cached_property
+    def _sizes(self) -> RowOrder:
+        return order_rows(self.window.cut(self.size)[:: self._step].astype(np.float32))
+
+    @cached_property
+    def _names(self) -> float:
+        return float(np.median(self.window.cut(self.panel.universe).sum(axis=1)))

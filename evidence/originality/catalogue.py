@@ -1,0 +1,82 @@
+"""Is it new? The known formulas that a formula is most like: of the library, in print, or earlier in the same batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...factors import Expression
+from ...factors.similarity.compare import Known, Likeness, best, compare
+from ...factors.similarity.signature import outline
+from ...ledger import LibraryRow
+from .inverted_index import OpenShelf, Selection, Shelf, search
+from .published import drawn, published
+from .subtree_index import SubtreeIndex
+
+__all__ = ["Catalogue", "Holdings", "Known", "Likeness", "SubtreeIndex", "compare", "nearest", "published"]
+
+FOLDER, LIBRARY = "originality", "the library"
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Everything that a formula is compared with.
+
+    Attributes
+    ----------
+    shelves : sequence of Shelf
+        What is searched by subtree: published factors, the library.
+    batch : sequence of Known
+        What is compared one by one: the few that came before in the same batch.
+    """
+
+    shelves: Sequence[Shelf] = ()
+    batch: Sequence[Known] = ()
+
+    @classmethod
+    def of(cls, formulas: Iterable[tuple[str, Expression, str]]) -> Catalogue:
+        """Return formulas, each with its name and where it stands, ready to be searched."""
+        return cls((OpenShelf(drawn(*each) for each in formulas),))
+
+    def with_batch(self, batch: Iterable[Known]) -> Catalogue:
+        """Return the same with further formulas."""
+        return replace(self, batch=(*self.batch, *batch))
+
+    def nearest(self, expression: Expression, top: int = 1) -> list[Likeness]:
+        """Return the most alike, most alike first, ties by name; only those that share something."""
+        found = search(outline(expression.core), self.shelves, top)
+        one_by_one = [like for like in (compare(expression, known) for known in self.batch) if like.ratio > 0]
+        return best([*found, *one_by_one], top)
+
+
+def nearest(expression: Expression, against: Catalogue | Iterable[Known], top: int = 1) -> list[Likeness]:
+    """Return the known formulas most like one, most alike first, ties by name; only those that share something."""
+    catalogue = against if isinstance(against, Catalogue) else Catalogue(batch=tuple(against))
+    return catalogue.nearest(expression, top)
+
+
+class Holdings:
+    """The library as one run sees it: rows that it is shown, found through the workspace's index.
+
+    The index remembers every formula that any run has shown it, so each is read and drawn once.
+    """
+
+    def __init__(
+        self, workspace: Path, read: Callable[[LibraryRow], Expression], rows: Iterable[LibraryRow] = ()
+    ) -> None:
+        self._folder, self._read = workspace / FOLDER, read
+        self._names: set[str] = set()
+        self.shelves: tuple[Shelf, ...] = ()
+        self.show(rows)
+
+    def show(self, rows: Iterable[LibraryRow]) -> None:
+        """Add rows to what is seen."""
+        fresh = [row for row in rows if row.factor_id not in self._names]
+        if not fresh:
+            return
+        with SubtreeIndex(self._folder) as index:
+            lacking = [row for row in fresh if row.factor_id not in index]
+            index.add(drawn(row.factor_id, self._read(row), LIBRARY) for row in lacking)
+            self._names |= {row.factor_id for row in fresh}
+            self.shelves = tuple(Selection(shelf, self._names) for shelf in index.shelves)

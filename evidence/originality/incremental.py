@@ -1,0 +1,138 @@
+"""What a factor adds to the library: what is left of its ranks when those that the library has are taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors import rank_rows
+from ...market.data_warning import counted
+from ..gate.significance import newey_west_t
+from ..scoring.metrics import tidy
+from ..scoring.scorer import Scorer
+from ..windows import Window
+from .consensus import Consensus
+from .redundancy import LibraryValues
+
+__all__ = ["Addition", "Beside", "residual_ranks"]
+
+Frame = NDArray[np.float64]
+Values = NDArray[np.float32]
+NEAREST = 5
+"""How many of the library's factors are taken out one by one, beside the library as a whole."""
+LEAST_NAMES = 10
+NOTHING = 1e-4
+"""Share of a day's spread of ranks below which what is left is taken for rounding."""
+WEAK_T = 2.0
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What a factor says beside the library, on the search window.
+
+    Attributes
+    ----------
+    rank_ic, t
+        Mean daily RankIC of what is left, and its Newey-West t; NaN where nothing is.
+    kept
+        Share of the spread of its ranks that is left, mean over days.
+    against
+        Ids of the factors that were taken out one by one, the most correlated first.
+    library
+        How many factors the library's mean is of.
+    """
+
+    rank_ic: float
+    t: float
+    kept: float
+    against: tuple[str, ...]
+    library: int
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form; undefined figures are null."""
+        figures = {name: tidy(getattr(self, name)) for name in ("rank_ic", "t", "kept")}
+        return {**figures, "against": list(self.against), "library": self.library}
+
+    def doubt(self, rank_ic: float | None) -> str:
+        """Say that too little is left of a factor with this RankIC of its own; empty where it adds something."""
+        if not np.isfinite(self.t) and not np.isfinite(self.kept):
+            return ""  # no day on which the library says something
+        if not np.isfinite(self.t):
+            say = "factor says" if self.library == 1 else "factors say"
+            return f"the library's {self.library} {say} all that it says"
+        if abs(self.t) >= WEAK_T and self.rank_ic * (rank_ic or 0.0) > 0:
+            return ""
+        own = "" if rank_ic is None else f" of {rank_ic:+.4f}"
+        said = f"RankIC {self.rank_ic:+.4f}{own}, t {self.t:+.1f}"
+        return f"little is left beside the library's {counted(self.library, 'factor')}: {said}"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Measures what factors add to one library on one window."""
+
+    library: LibraryValues
+    scorer: Scorer
+    window: Window
+    consensus: Consensus
+
+    @classmethod
+    def of(cls, library: LibraryValues, scorer: Scorer, window: Window) -> Beside:
+        """Return the measure of a library."""
+        return cls(library, scorer, window, Consensus(library, window))
+
+    def addition(self, values: Values, but: str = "") -> Addition | None:
+        """Return what a factor's values `[T, N]` add to the library without `but`; None for an empty library.
+
+        Each day its ranks are regressed on the mean of the library's signed ranks and on the ranks of the five factors
+        that they are most correlated with; a name without a value in one of these counts as in its middle.
+        """
+        count = len(set(self.library) - {but})
+        if not count:
+            return None
+        nearest = tuple(one.factor_id for one in self.library.nearest(values, NEAREST, but))
+        ranked = [self._ranks(self.library.values(name)) for name in nearest]
+        left, kept = residual_ranks(self._ranks(values), [self.consensus.without(but), *ranked])
+        whole = np.full(values.shape, np.nan, np.float32)
+        self.window.cut(whole)[:] = left
+        test = newey_west_t(self.scorer.daily_rank_ic(whole, self.window), self.scorer.lag)
+        return Addition(test.mean, test.t, kept, nearest, count)
+
+    def _ranks(self, values: Values) -> Frame:
+        return rank_rows(np.ascontiguousarray(self.window.cut(values))) - 0.5
+
+
+def residual_ranks(ranks: Frame, others: Sequence[Frame]) -> tuple[Frame, float]:
+    """Take others out of ranks, day by day, by least squares with a constant.
+
+    Parameters
+    ----------
+    ranks
+        `[days, N]`, NaN missing.
+    others
+        Each `[days, N]`. Where the first is NaN nothing is left; NaN in the rest counts as 0.
+
+    Returns
+    -------
+    tuple
+        What is left, `[days, N]`: NaN on days with fewer than 10 names, and where less than 1e-4 of the spread is left;
+        and the share of the spread that is left, mean over days with enough names, NaN if there is none.
+    """
+    left = np.full(ranks.shape, np.nan)
+    shares = []
+    for day in range(len(ranks)):
+        known = ~np.isnan(ranks[day]) & ~np.isnan(others[0][day])
+        own = ranks[day][known]
+        if own.size < LEAST_NAMES or np.ptp(own) == 0:
+            continue
+        own = own - own.mean()
+        design = np.column_stack([np.ones(own.size), *(np.nan_to_num(other[day][known]) for other in others)])
+        rest = own - design @ np.linalg.lstsq(design, own, rcond=1e-9)[0]
+        shares.append(float(rest @ rest / (own @ own)))
+        if shares[-1] >= NOTHING:
+            left[day, known] = rest
+    return left, float(np.mean(shares)) if shares else float("nan")

@@ -1,0 +1,120 @@
+"""The published factors that ship: 101 formulas of WorldQuant, Qlib's Alpha158, and classics of the literature."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import yaml
+
+from ... import factors
+from ...factors import Expression, parse
+from ...factors.similarity.compare import Known
+from ...factors.similarity.signature import Outline, outline
+from .inverted_index import OpenShelf, postings
+
+
+class Source(NamedTuple):
+    """A published list: its file, its language, and what its formulas and where they stand are called."""
+
+    file: str
+    dialect: str
+    name: str
+    where: str
+
+
+SOURCES: Mapping[str, Source] = MappingProxyType(
+    {
+        "worldquant": Source(
+            "published_worldquant.txt", "worldquant", "WorldQuant alpha {}", "Kakushadze 2016, no. {}"
+        ),
+        "alpha158": Source("published_alpha158.txt", "qlib", "Alpha158 {}", "Qlib Alpha158"),
+    }
+)
+
+
+@cache
+def formulas(source: str) -> Mapping[str, str]:
+    """Return a published list as it was printed, by number or name: `worldquant` or `alpha158`."""
+    lines = _text(SOURCES[source].file).splitlines()
+    return MappingProxyType(dict(line.split(" ", 1) for line in lines if line and not line.startswith("# ")))
+
+
+def published_expressions() -> Iterator[tuple[str, Expression, str]]:
+    """Yield each published factor with its name and source."""
+    for row in yaml.safe_load(_text("published.yaml")):
+        yield row["name"], parse(row["text"]), row["source"]
+    for key, source in SOURCES.items():
+        for name, text in formulas(key).items():
+            yield source.name.format(name), parse(text, dialect=source.dialect), source.where.format(name)
+
+
+@cache
+def published() -> OpenShelf:
+    """Return the published factors, ready to be searched; read when they are first asked for.
+
+    To read 286 formulas takes half a second, so what comes of it is kept in the user's cache folder, under a digest of all
+    that decides it; without such a folder they are read anew in each process.
+    """
+    from platformdirs import user_cache_path
+
+    return kept(user_cache_path("alphaloom") / "published" / f"{_digest()}.json")
+
+
+def kept(path: Path) -> OpenShelf:
+    """Return the published factors as they are kept in a file; one that is missing or damaged is written anew."""
+    try:
+        seal, _, body = path.read_bytes().partition(b"\n")
+        if hashlib.sha256(body).hexdigest().encode() == seal:
+            return _shelf(json.loads(body))
+    except OSError:
+        pass
+    rows = [_row(*drawn(*each)) for each in published_expressions()]
+    with suppress(OSError):
+        _write(path, json.dumps(rows).encode())
+    return _shelf(rows)
+
+
+def _row(known: Known, whole: Outline) -> list[Any]:
+    return [*known, postings(whole)]
+
+
+def _shelf(rows: list[list[Any]]) -> OpenShelf:
+    shelf = OpenShelf()
+    for name, where, text, drawing, numbers, size, parts in rows:
+        codes = [(key, tuple(own)) for key, own in parts]
+        shelf.add(Known(name, where, text, drawing, tuple(numbers), size), codes)
+    return shelf
+
+
+def _write(path: Path, body: bytes) -> None:
+    """Write a file at once, sealed with the digest of its contents."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    new.replace(path)
+
+
+def _digest() -> str:
+    """Return a digest of the lists, and of the code that reads and draws them."""
+    package, own = Path(str(factors.__file__)).parent, Path(__file__).parent
+    sources = [*package.rglob("*.py"), *package.rglob("*.lark"), *own.glob("published*")]
+    sources += [own / "inverted_index.py"]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
+
+
+def drawn(name: str, expression: Expression, where: str) -> tuple[Known, Outline]:
+    """Return a known formula with its outline, as shelves take them."""
+    return Known.of(name, expression, where), outline(expression.core)
+
+
+def _text(file: str) -> str:
+    return files(__package__).joinpath(file).read_text(encoding="utf-8")

@@ -1,0 +1,324 @@
+"""Sketch a factor's ranks in twelve kilobytes, from which its rank correlation with any other is told within a bound.
+
+Two parts. A count sketch: each rank of a day, centred and scaled, is added with a sign that a hash gave its cell to one
+of 8,192 buckets, so that the product of two sketches is that of all ranks, but for an error that does not hang on how
+they are distributed (Charikar, Chen and Farach-Colton 2002). And a sample of cells, which tells what only one of two
+factors has a value for, and how the ranks of the rest lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors import rank_rows
+from ...factors.kernels.kernel_cache import kernel
+from ..windows import Window
+
+__all__ = ["BUCKETS", "CELLS", "STEP", "Guesses", "Sketch", "Sketcher", "Sketches", "guess"]
+
+Values = NDArray[np.float32]
+Frame = NDArray[np.float64]
+Bytes = NDArray[np.int8]
+
+STEP = 5
+"""Every so many days of the window are compared."""
+LEAST_NAMES = 10
+BUCKETS, CELLS = 8192, 4096
+LARGEST = 127
+PER_UNIT = 24.0
+"""Steps of a sampled cell for one standard deviation of a day's ranks; beyond five of them it is held."""
+MISSING = -128
+SEED = 20_111
+
+ERRORS = 5.0
+"""Standard errors that a guess is allowed to be off: in three of ten million it is more."""
+DISTORTION = 0.5
+"""What a guess is allowed to be off beside that, for each cell that only one has: ranks among fewer names are others.
+Measured on random formulas on real prices it was a quarter of that at most."""
+ROUNDING = 0.002
+FARTHEST, FEWEST_CELLS, NARROWEST = 0.6, 64, 0.02
+"""Nothing is guessed where more cells than that are one's alone (there are days then with too few names for a correlation),
+fewer sampled ones are shared, or the variance of either's ranks on them is below."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """What is kept of one factor.
+
+    Attributes
+    ----------
+    buckets : NDArray[np.int8]
+        ``[8192]``, the largest of them 127 in size.
+    cells : NDArray[np.int8]
+        ``[4096]``: the sampled ranks in steps of a 24th of a standard deviation; -128 is missing.
+    share : float
+        Mean share of a day's universe that has a value.
+    """
+
+    buckets: NDArray[np.int8]
+    cells: NDArray[np.int8]
+    share: float
+
+    @property
+    def length(self) -> float:
+        """Return the Euclidean length of the buckets."""
+        return float(np.linalg.norm(self.buckets.astype(np.float64)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sketches:
+    """Many sketches, as rows of contiguous arrays: `buckets` ``[n, 8192]``, `cells` ``[n, 4096]``, the rest ``[n]``."""
+
+    buckets: Bytes
+    cells: Bytes
+    shares: Frame
+    lengths: Frame
+
+    @classmethod
+    def of(cls, sketches: Sequence[Sketch]) -> Sketches:
+        """Return sketches as one."""
+        buckets = np.array([one.buckets for one in sketches], np.int8).reshape(-1, BUCKETS)
+        cells = np.array([one.cells for one in sketches], np.int8).reshape(-1, CELLS)
+        shares, lengths = ([getattr(one, name) for one in sketches] for name in ("share", "length"))
+        return cls(buckets, cells, np.array(shares, np.float64), np.array(lengths, np.float64))
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self.shares)
+
+
+@dataclass(frozen=True)
+class Sketcher:
+    """Sketches factors of one panel over one window.
+
+    Attributes
+    ----------
+    universe : NDArray[np.bool_]
+        ``[T, N]``, as the panel has it.
+    window : Window
+        Every fifth of its days is compared.
+    """
+
+    universe: NDArray[np.bool_]
+    window: Window
+
+    @cached_property
+    def _inhabited(self) -> Frame:
+        """Return how many names each compared day has; NaN where they are too few for a correlation."""
+        counts = self.window.cut(self.universe)[::STEP].sum(axis=1).astype(np.float64)
+        return np.where(counts >= LEAST_NAMES, counts, np.nan)
+
+    @cached_property
+    def _sampled(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return days and columns of the sampled cells: as many on each day, members of the universe."""
+        rng = np.random.default_rng(SEED)
+        member = self.window.cut(self.universe)[::STEP]
+        usable = np.flatnonzero(~np.isnan(self._inhabited))
+        if not usable.size:
+            return np.zeros(CELLS, np.int64), np.zeros(CELLS, np.int64)
+        days = usable[np.arange(CELLS) * usable.size // CELLS]
+        columns = np.empty(CELLS, np.int64)
+        for day in np.unique(days):
+            here = days == day
+            columns[here] = rng.permutation(np.resize(rng.permutation(np.flatnonzero(member[day])), here.sum()))
+        return days, columns
+
+    def sketch(self, values: Values) -> Sketch:
+        """Return the sketch of a factor's values `[T, N]`, NaN where missing.
+
+        Days on which it has fewer than 10 values, or all are equal, count as missing: they have no rank correlation.
+        """
+        scores = rank_rows(np.ascontiguousarray(self.window.cut(values)[::STEP]))
+        totals = np.zeros(BUCKETS)
+        share = _fill(totals, scores, self._inhabited)
+        most = float(np.abs(totals).max())
+        buckets = np.rint(totals * (LARGEST / most if most > 0 else 0.0)).astype(np.int8)
+        near = scores[self._sampled]
+        steps = np.clip(np.rint(np.nan_to_num(near) * PER_UNIT), -LARGEST, LARGEST)
+        cells = np.where(np.isnan(near), MISSING, steps).astype(np.int8)
+        return Sketch(buckets, cells, share)
+
+
+@kernel
+def _mixed(number: np.uint64) -> np.uint64:
+    """Scatter a number over 64 bits (SplitMix64, Steele, Lea and Flood 2014)."""
+    number = (number + np.uint64(SEED)) * np.uint64(0x9E3779B97F4A7C15)
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))
+
+
+@kernel
+def _standardise(row: Frame) -> int:
+    """Centre a day's ranks and scale them to mean square 1, in place; all missing where that cannot be done."""
+    count, total, low, high = 0, 0.0, np.inf, -np.inf
+    for j in range(row.size):
+        if row[j] == row[j]:
+            count += 1
+            total += row[j]
+            low, high = min(low, row[j]), max(high, row[j])
+    if (count < LEAST_NAMES) | (low == high):
+        row[:] = np.nan
+        return 0
+    mean, square = total / count, 0.0
+    for j in range(row.size):
+        if row[j] == row[j]:
+            square += (row[j] - mean) * (row[j] - mean)
+    factor = 1.0 / np.sqrt(square / count)
+    for j in range(row.size):
+        row[j] = (row[j] - mean) * factor
+    return count
+
+
+@kernel
+def _fill(totals: Frame, ranks: Frame, inhabited: Frame) -> float:
+    """Turn ranks into scores, in place, and add them to their buckets, so that every day weighs the same.
+
+    Returns the mean share of the universe that has a score.
+    """
+    share, days = 0.0, 0
+    for day in range(ranks.shape[0]):
+        row = ranks[day]
+        if inhabited[day] != inhabited[day]:
+            row[:] = np.nan
+            continue
+        days += 1
+        share += _standardise(row) / inhabited[day]
+        weight = 1.0 / np.sqrt(inhabited[day])
+        for j in range(row.size):
+            if row[j] == row[j]:
+                bits = _mixed(np.uint64(day * row.size + j))
+                own = row[j] * weight
+                totals[bits % np.uint64(BUCKETS)] += own if bits >> np.uint64(63) else -own
+    return share / max(days, 1)
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """What sketches say of the rank correlation of one factor with others.
+
+    Attributes
+    ----------
+    rank_correlation : NDArray[np.float64]
+        ``[n]``, in [-1, 1].
+    slack : NDArray[np.float64]
+        ``[n]``: by how much it may be off; 2, which is anything, where the two share too little.
+    """
+
+    rank_correlation: Frame
+    slack: Frame
+
+    @property
+    def most(self) -> Frame:
+        """Return the largest size that each correlation may have."""
+        return np.asarray(np.abs(self.rank_correlation) + self.slack)
+
+
+def guess(one: Sketch, others: Sketches) -> Guesses:
+    """Guess the mean daily rank correlation of one factor with others, all sketched by one sketcher.
+
+    Notes
+    -----
+    The product over shared cells of ranks among all own names is put right by mean and variance of the sampled ranks
+    that both have. What is left is that ranks among the shared names are no straight line of those; that, and the
+    chance in the buckets, is in the slack.
+    """
+    products = np.empty(len(others), np.int32)
+    sums = np.empty((len(others), len(SUMS)), np.int32)
+    _multiply(products, others.buckets, one.buckets)
+    _gather(sums, others.cells, one.cells)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cosine = products / (one.length * others.lengths)
+        return _corrected(cosine, one.share, others.shares, _Sampled.of(one.cells, sums))
+
+
+SUMS = ("theirs", "both", "mine_sum", "mine_squares", "their_sum", "their_squares", "own_sum", "own_squares")
+"""Of sampled cells: how many they have and both have; sums over these of either's ranks; sums over all of theirs."""
+
+
+@kernel
+def _multiply(products: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> None:
+    """Multiply buckets, in whole numbers: sixteen bits hold a product, and 32 the sum."""
+    for at in range(others.shape[0]):
+        row, total = others[at], np.int32(0)
+        for j in range(one.size):
+            total = np.int32(total + np.int32(np.int16(row[j]) * np.int16(one[j])))
+        products[at] = total
+
+
+@kernel
+def _gather(sums: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> None:
+    """Fill `SUMS` for each record."""
+    for at in range(others.shape[0]):
+        row, out = others[at], sums[at]
+        theirs, both, a_sum, a_squares = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+        b_sum, b_squares, all_sum, all_squares = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+        for j in range(one.size):
+            a, b = np.int16(one[j]), np.int16(row[j])
+            there = np.int16(b != MISSING)
+            here = np.int16(there & np.int16(a != MISSING))
+            mine, own = np.int16(a * here), np.int16(b * there)
+            shared = np.int16(b * here)
+            theirs = np.int32(theirs + there)
+            both = np.int32(both + here)
+            a_sum = np.int32(a_sum + mine)
+            a_squares = np.int32(a_squares + np.int32(np.int16(mine) * np.int16(mine)))
+            b_sum = np.int32(b_sum + shared)
+            b_squares = np.int32(b_squares + np.int32(np.int16(shared) * np.int16(shared)))
+            all_sum = np.int32(all_sum + own)
+            all_squares = np.int32(all_squares + np.int32(np.int16(own) * np.int16(own)))
+        out[0], out[1], out[2], out[3] = theirs, both, a_sum, a_squares
+        out[4], out[5], out[6], out[7] = b_sum, b_squares, all_sum, all_squares
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """What the sampled cells say of one factor and each of the others.
+
+    `mean` and `variance` are of either's ranks on the cells that both have, less what the same sample is off on all that
+    it has itself: there they are 0 and 1.
+    """
+
+    mine: float
+    theirs: Frame
+    both: Frame
+    mean: tuple[Frame, Frame]
+    variance: tuple[Frame, Frame]
+
+    @classmethod
+    def of(cls, one: NDArray[np.int8], sums: NDArray[np.int32]) -> _Sampled:
+        own = one[one != MISSING].astype(np.float64)
+        theirs, both, a, aa, b, bb, all_b, all_bb = sums.T.astype(np.float64)
+        pairs = ((a, aa, own.sum(), (own**2).sum(), own.size), (b, bb, all_b, all_bb, theirs))
+        moments = [_moments(part, squares, both, whole, whole_squares, count)
+                   for part, squares, whole, whole_squares, count in pairs]  # fmt: skip
+        (mean_a, variance_a), (mean_b, variance_b) = moments
+        return cls(float(own.size), theirs, both, (mean_a, mean_b), (variance_a, variance_b))
+
+
+def _moments(
+    part: Frame, squares: Frame, both: Frame, whole: Frame, whole_squares: Frame, count: Frame | int
+) -> tuple[Frame, Frame]:
+    """Return mean and variance on shared cells, by how far these are from all cells."""
+    mean = (part / both - whole / count) / PER_UNIT
+    return mean, 1.0 + (squares / both - whole_squares / count) / PER_UNIT**2 - mean**2
+
+
+def _corrected(cosine: Frame, share: float, shares: Frame, sampled: _Sampled) -> Guesses:
+    """Turn the cosine of sketches into a correlation over shared cells."""
+    shared = 0.5 * (share + shares - (sampled.mine + sampled.theirs - 2.0 * sampled.both) / CELLS)
+    apart = np.clip(1.0 - shared / (share + shares - shared), 0.0, 1.0)
+    product = cosine * np.sqrt(share * shares) / shared - sampled.mean[0] * sampled.mean[1]
+    narrow = np.minimum(*sampled.variance)
+    guessed = product / np.sqrt(sampled.variance[0] * sampled.variance[1])
+    enough = (apart <= FARTHEST) & (sampled.both >= FEWEST_CELLS)
+    known = enough & (narrow > NARROWEST) & np.isfinite(guessed)
+    held = np.clip(np.where(known, guessed, 0.0), -1.0, 1.0)
+    chance = np.sqrt((1.0 - held**2) ** 2 / BUCKETS + apart / CELLS)
+    unknown = np.where(share * shares > 0, 2.0, 0.0)  # one without a value on any day is correlated with nothing
+    return Guesses(held, np.where(known, ERRORS * chance + DISTORTION * apart + ROUNDING, unknown))

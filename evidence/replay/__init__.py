@@ -1,0 +1,1 @@
+"""A verdict run again from the record alone."""

@@ -1,0 +1,230 @@
+"""A verdict run again from the ledger alone, by the gate's own code: the same inputs must give the same verdict.
+
+What is recomputed: formula, words and direction (parse, causal, complexity, alignment); the thresholds of originality,
+redundancy and support on their recorded ratios; the trial's number and the discoveries before it, from the trials of the
+workspace; t, p-value, level, deflated Sharpe and the verdict, from the daily series that the look saw. What only the panel can
+tell, the ratios and the series themselves, is the matter of `replay_panel`. An edit of one record is found; a forger who
+makes all of them agree is found by the panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...ledger import AlphaloomError, Trial, VerdictRow, digest
+from ..archive import Archive
+from ..gate.gate import LEAST_DAYS
+from ..gate.significance import newey_west_t
+from ..gate.steps import alignment, on_paper
+from ..gate.trial_evidence import Seen, before_the_look, daily_sharpes, decide, ruled
+from ..gate.verdict import Reason, Verdict
+from ..multiple_testing.families import Tie, counted, parts_of
+from ..scoring.long_short import annual_sharpe
+from ..scoring.metrics import tidy
+from ..settings import EvidenceSettings
+from .difference import Difference, differences
+
+NEEDED = ("parse", "causal", "complexity", "support", "originality", "redundancy", "alignment")
+TOO_OLD = "its look was taken before daily series were kept: p-value and verdict cannot be computed again"
+"""What is said of a trial without a series."""
+
+ADDED = ("power", "p_labels")
+"""Keys of an outcome that older records do not have; their absence is no difference."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What became of one verdict; `missing` says why it could not be run again, `unread` which steps have no rule here."""
+
+    factor_id: str
+    verdict: str
+    trial: int | None
+    differs: tuple[Difference, ...]
+    missing: str = ""
+    unread: tuple[str, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """Return same, differs, or cannot be replayed."""
+        return "differs" if self.differs else "cannot be replayed" if self.missing else "same"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        differs = [each.record() for each in self.differs]
+        said = {"id": self.factor_id, "verdict": self.verdict, "trial": self.trial, "replay": self.word}
+        return {**said, "differs": differs, "missing": self.missing, "unread": list(self.unread)}
+
+
+def replay(archive: Archive, row: VerdictRow) -> Replay:
+    """Run one verdict again from the ledger alone."""
+    name, number = row.factor_id, row.metrics.get("trial")
+    try:
+        reasons, unread = _reasons(archive, row)
+        found = list(_identity(archive, name))
+        if not all(reason.passed for reason in reasons):
+            found += _against(row, Verdict(name, "rejected", tuple(reasons)))
+            return Replay(name, row.verdict, number, tuple(found), "", unread)
+        missing = _tried(archive, row, reasons, found)
+        return Replay(name, row.verdict, number, tuple(found), missing, unread)
+    except (
+        AlphaloomError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:  # its score, hypothesis or formula is gone or broken
+        said = f"{type(error).__name__}: {error}"
+        return Replay(name, row.verdict, number, (Difference("record", name, f"cannot be read: {said}"),))
+
+
+def _tried(archive: Archive, row: VerdictRow, reasons: list[Reason], found: list[Difference]) -> str:
+    """Add what differs in the look and in the verdict that follows from it; return why it could not be taken again."""
+    trial = archive.trial(row)
+    if trial is None or trial.outcome is None:
+        found.append(Difference("trial", row.metrics["trial"], "no such look is in the ledger"))
+        return ""
+    found += stream(archive, trial)
+    seen, missing = read_seen(archive, trial, found)
+    outcome = dict(trial.outcome)
+    if seen is not None and len(outcome["discoveries"]) < trial.number:
+        again = decide(seen, trial.number, len(outcome["discoveries"]))
+        outcome |= {key: value for key, value in again.items() if key in outcome or key not in ADDED}
+        found += [*_look(archive, trial, seen), *differences(trial.outcome, outcome, "look")]
+    found += _against(row, ruled(replace(trial, outcome=outcome), reasons))
+    return missing
+
+
+def _identity(archive: Archive, name: str) -> Iterator[Difference]:
+    again = archive.expression(name).id
+    if again != name:
+        yield Difference("id", name, again)
+
+
+def _reasons(archive: Archive, row: VerdictRow) -> tuple[list[Reason], tuple[str, ...]]:
+    """Return every reason before statistics as it comes out now, and the steps of which only the record speaks."""
+    case, rules = archive.case(row.factor_id), archive.rules
+    computed = {step.step: step for step in (*on_paper(case, rules), alignment(case, rules))} if rules else {}
+    if case.expression.code:  # only the panel, and the sandbox, can tell
+        computed.pop("causal", None)
+    kept = [Reason(one["step"], one["passed"], one["message"], one["numbers"]) for one in row.reasons]
+    before = [before_the_look(reason) for reason in kept if reason.step != "statistics"]
+    again = [computed.get(reason.step) or _weighed(archive, row, reason, rules) for reason in before]
+    lost = [
+        Reason(step, False, "the ledger holds no such step") for step in NEEDED if step not in {r.step for r in kept}
+    ]
+    known = {*computed, "support", "originality", "published", "redundancy", "fresh"}
+    return [*again, *lost], tuple(reason.step for reason in before if reason.step not in known)
+
+
+def _weighed(archive: Archive, row: VerdictRow, reason: Reason, rules: EvidenceSettings | None) -> Reason:
+    """Decide a step again from its recorded ratio and the threshold of the settings."""
+    if reason.step == "fresh":
+        return replace(reason, passed=not _stale(archive, row, reason))
+    limits = _limits(rules).get(reason.step)
+    if limits is None:
+        return reason
+    ratio, bound, limit = limits
+    numbers = {**reason.numbers, bound: limit if limit is not None else reason.numbers.get(bound)}
+    if ratio not in reason.numbers:  # nothing known was like it
+        return replace(reason, passed=True)
+    value = reason.numbers[ratio]
+    passed = value >= numbers[bound] if bound == "least" else abs(value) <= numbers[bound]
+    return replace(reason, passed=passed, numbers=numbers)
+
+
+def _limits(rules: EvidenceSettings | None) -> Mapping[str, tuple[str, str, float | None]]:
+    """Return for each step the names of its ratio and of its bound, and the bound that the settings give."""
+    return {
+        "support": ("days", "least", LEAST_DAYS),
+        "originality": ("ratio", "most", rules.max_similarity if rules else None),
+        **dict.fromkeys(
+            ("published", "redundancy"), ("rank_correlation", "most", rules.max_redundancy if rules else None)
+        ),
+    }
+
+
+def _stale(archive: Archive, row: VerdictRow, reason: Reason) -> list[str]:
+    """Return the members of a set that met the selection window before it did; of a refused set, those it names."""
+    own, members = archive.trial(row), archive.members.get(row.factor_id, ())
+    looked = {each.subject for each in archive.trials if own is None or each.id < own.id}
+    return [name for name in members if name in looked and (own is not None or name in reason.message)]
+
+
+def stream(archive: Archive, trial: Trial) -> Iterator[Difference]:
+    """Yield what is wrong with a trial's place in the stream: its number, and the discoveries before it."""
+    shared = {each.id for each in archive.ledger.overlapping_trials(trial.window, trial.opened_at)}
+    earlier = [each for each in archive.trials if each.id in shared and each.id < trial.id]
+    declared = max([trial.prior, *(each.prior for each in earlier)])
+    yield from differences(trial.number, 1 + declared + len(earlier), "look.number")
+    if trial.outcome is None or "discoveries" not in trial.outcome:
+        return
+    found = {each.id: each for each in earlier if (each.outcome or {}).get("passed") is True}
+    ties = [Tie(**each) for each in trial.outcome.get("ties", ())]
+    known = {*trial.outcome["discoveries"], *(name for tie in ties for name in (tie.later, tie.earlier))} - {trial.id}
+    # A look that was still open elsewhere then, and was closed since, is no discovery of that time.
+    certain = {name for name, each in found.items() if each.closed_at < trial.opened_at}
+    if not certain <= known <= {*found}:
+        yield Difference("look.discoveries", sorted(known), sorted(found))
+    elif "ties" in trial.outcome:  # before there were ties, every discovery counted
+        yield from differences(trial.outcome["discoveries"], counted(sorted(known), ties, trial.id), "look.discoveries")
+        yield from _tied(archive, [found[name] for name in sorted(known)], trial, ties)
+
+
+def _tied(archive: Archive, found: Sequence[Trial], trial: Trial, ties: Sequence[Tie]) -> Iterator[Difference]:
+    """Yield ties that the record does not bear out: shared members that are missing or made up, ranks that are not alike."""
+    by_id = {each.id: parts_of(archive.ledger, each) for each in (*found, trial)}
+    shared = {(b, a) for b in by_id for a in by_id if a < b and not by_id[a].isdisjoint(by_id[b])}
+    yield from differences(sorted((tie.later, tie.earlier) for tie in ties if tie.members), sorted(shared), "look.ties")
+    limit = archive.rules.max_redundancy if archive.rules else 0.0
+    for tie in ties:
+        if tie.rank_correlation is not None and abs(tie.rank_correlation) <= limit:
+            yield Difference("look.ties", tie.rank_correlation, f"a rank correlation beyond {limit}")
+
+
+def read_seen(archive: Archive, trial: Trial, found: list[Difference]) -> tuple[Seen | None, str]:
+    """Return what the look saw, or why it cannot be read; an object that is damaged is a difference."""
+    kept = (trial.outcome or {}).get("seen")
+    if kept is None:
+        return None, TOO_OLD
+    try:
+        return Seen.read(archive.ledger.get(kept)), ""
+    except AlphaloomError as error:
+        found.append(Difference("look.seen", kept, error.message))
+        return None, ""
+
+
+def _look(archive: Archive, trial: Trial, seen: Seen) -> Iterator[Difference]:
+    """Yield where the kept series, the recorded sheet, the question and the settings do not agree with each other."""
+    yield from differences(trial.question, digest(dict(seen.asked)), "look.question")
+    yield from differences((trial.outcome or {})["selection"], seen.sheet, "selection")
+    yield from differences(seen.asked.get("test") == "held", seen.held is not None, "look.held")
+    test = newey_west_t(seen.rank_ic, seen.lag)
+    figures = {
+        "days": test.days,
+        "rank_ic": tidy(test.mean),
+        "t": tidy(test.t),
+        "net_sharpe": tidy(annual_sharpe(seen.net)),
+    }
+    yield from differences({name: seen.sheet[name] for name in figures}, figures, "series")
+    mine = archive.evaluations[trial.subject].sheet["rank_ic"] or 0.0
+    yield from differences(seen.asked["sign"], 1 if mine > 0 else -1, "look.sign")
+    if archive.rules is not None:
+        asked = archive.rules.model_dump(mode="json", include={*seen.asked})
+        yield from differences({name: seen.asked[name] for name in asked}, asked, "look.asked")
+    if trial.run == archive.run.id:
+        known = {*daily_sharpes(row.sheet for row in archive.evaluations.values())}
+        strange = sorted({*seen.sharpes} - known)
+        yield from differences(strange, [], "look.sharpes")
+
+
+def _against(row: VerdictRow, again: Verdict) -> Iterator[Difference]:
+    """Yield where a recorded verdict differs from one that came out again."""
+    mine = again.row(row.run)
+    yield from differences(row.verdict, mine.verdict, "verdict")
+    yield from differences(_by_step(row.reasons), _by_step(mine.reasons), "reasons")
+    yield from differences(row.metrics, mine.metrics, "metrics")
+
+
+def _by_step(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {reason["step"]: {name: reason[name] for name in ("passed", "message", "numbers")} for reason in reasons}

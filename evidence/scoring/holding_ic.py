@@ -1,0 +1,73 @@
+"""A factor as it is held: h ranks averaged, against what the next day brings.
+
+The mean RankIC of an h-day label and this series ask nearly one question of the same returns. The label takes each day's return
+h times, in sums that overlap; here each return is taken once, against the mean of the ranks that were known before it and
+are still held: the same products in another order. Nothing overlaps any more. While a factor foretells nothing, every
+day's value has mean zero whatever came before, so no day tells of another, however slowly the factor changes.
+
+It is not the default, for two reasons that were measured on S&P 500 names. Real series keep some memory from day to day
+(lag-1 autocorrelation .035 for the median formula, .08 for one in twenty), and with no overlap to cover for it a p-value
+of 1e-5 is then up to 1.7 times that. And ranks of one-day returns see the median and not the mean: a 60-day volatility has
+a t of -5 by this measure and of 0 on five-day labels. Where large moves are more often up than down it finds a factor though
+all expected returns are equal. So it proves nothing that the labels' own test does not bear out (`mean_test.borne_out`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors import RowOrder, rank_rows, row_rank_correlation
+
+Frame = NDArray[np.float64]
+Series = NDArray[np.float64]
+
+
+def held_ranks(values: NDArray[np.floating], horizon: int) -> Frame:
+    """Return the mean rank with which each name is held on each day.
+
+    Parameters
+    ----------
+    values
+        Factor on a window's days `[D, N]`, NaN missing.
+    horizon
+        Days h that a position is held, at least 1.
+
+    Returns
+    -------
+    Frame
+        `[D, N]`: the sum over the last h days of the factor's rank, centred at 0 within its day, over h; a day on which
+        the name had no rank counts as 0. NaN where it had none on any of them. Ranks of the last h + 1 days of the
+        window are not used: their h-day label would end outside.
+    """
+    ranks = rank_rows(values)
+    seen = ~np.isnan(ranks)
+    count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
+    centred = np.where(seen, ranks - (count + 1) / (2 * count), 0.0)
+    last = max(len(ranks) - horizon - 1, 0)
+    centred[last:], seen[last:] = 0.0, False
+    total, known = np.zeros(ranks.shape), np.zeros(ranks.shape, dtype=np.bool_)
+    for age in range(horizon):
+        total[age:] += centred[: len(total) - age]
+        known[age:] |= seen[: len(known) - age]
+    return np.where(known, total / horizon, np.nan)
+
+
+def held_rank_ic(values: NDArray[np.floating], order: RowOrder, horizon: int) -> Series:
+    """Return each day's rank correlation of what is held with that day's return, `[D]`.
+
+    Parameters
+    ----------
+    values
+        Factor on a window's days `[D, N]`, NaN missing.
+    order
+        Order of the one-day labels of the same days: the return from the next open to the one after it.
+    horizon
+        Days h that a position is held.
+
+    Returns
+    -------
+    Series
+        NaN where fewer than 10 names have both, and on the days after the last position.
+    """
+    return row_rank_correlation(held_ranks(values, horizon), order)

@@ -1,0 +1,70 @@
+"""What a factor is asked to predict: the return from the next open to the open h days later."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...market import Panel
+from ..windows import Window
+
+Frame = NDArray[np.float64]
+
+
+def forward_returns(panel: Panel, horizon: int) -> Frame:
+    """Return `open[t+1+h] / open[t+1] - 1` for each name of the universe on day t.
+
+    Parameters
+    ----------
+    panel
+        T days by N names; prices in currency, adjusted.
+    horizon
+        h, in days, at least 1.
+
+    Returns
+    -------
+    Frame
+        `[T, N]` simple returns, decimal. NaN where the name is not in the universe on t, has no open on t+1 (it could
+        not be bought), or t+1+h lies beyond the panel. A name without an open on t+1+h (halted, or gone for good)
+        ends at its last close.
+
+    Notes
+    -----
+    A factor known at the close of t is traded at the open of t+1, so nothing before that open is earned.
+    """
+    opened = panel.fields["open"]
+    days = panel.days
+    label = np.full(opened.shape, np.nan)
+    if days <= horizon + 1:
+        return label
+    exit_price = np.where(np.isnan(opened), _last_known(panel.fields["close"]), opened)
+    entry = opened[1 : days - horizon]
+    label[: days - horizon - 1] = exit_price[1 + horizon :] / entry - 1.0
+    label[~panel.universe] = np.nan
+    return label
+
+
+def _last_known(close: Frame) -> Frame:
+    """Carry the last close forward."""
+    row = np.where(np.isnan(close), -1, np.arange(close.shape[0])[:, None])
+    row = np.maximum.accumulate(row, axis=0)
+    known = np.take_along_axis(close, np.maximum(row, 0), axis=0)
+    return np.where(row >= 0, known, np.nan)
+
+
+def next_open_returns(panel: Panel) -> Frame:
+    """Return `open[t+2] / open[t+1] - 1`, aligned at t: what one day of a sleeve bought at t earns. `[T, N]`."""
+    return forward_returns(panel, 1)
+
+
+def inside(label: Frame, window: Window, horizon: int) -> Frame:
+    """Return a window's rows of a label, NaN where the label would end outside the window. `[window.days, N]`."""
+    rows = window.cut(label).copy()
+    rows[max(window.days - horizon - 1, 0) :] = np.nan
+    return rows
+
+
+def unlabelled(panel: Panel, window: Window, label: Frame, horizon: int) -> int:
+    """Count the universe cells of a window that have no open to buy at."""
+    reach = slice(window.start, max(window.stop - horizon - 1, window.start))
+    return int(np.count_nonzero(panel.universe[reach] & np.isnan(label[reach])))

@@ -1,0 +1,149 @@
+"""What stands on a full sheet beside a factor's figures: decay by day, regimes, exposures, capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors import rank_rows, row_rank_correlation
+from ..gate.significance import newey_west_t
+from ..windows import Window
+from .capacity import measure_capacity
+from .daily import Daily, daily_statistics
+from .exposures import neutralised
+from .label_order import Orders
+from .long_short import BOUGHT, BOUGHT_INVERSE, SOLD, SOLD_INVERSE
+from .metrics import tidy
+from .regimes import by_regime, market_regimes
+from .scorer import DECAY_STEP, Scorer
+
+Frame = NDArray[np.float64]
+Values = NDArray[np.float32]
+DECAY_DAYS = range(1, 21)
+
+
+@dataclass(frozen=True)
+class Profiler:
+    """Describes factors of one panel more closely than a search can afford; a second or so each."""
+
+    scorer: Scorer
+    window: Window
+
+    def profile(self, values: Values) -> dict[str, Any]:
+        """Describe a factor.
+
+        Parameters
+        ----------
+        values
+            ``[T, N]``, NaN missing.
+
+        Returns
+        -------
+        dict
+            `decay`: mean RankIC by horizon, 1 to 20 days, on every fifth day. `by_regime`: see `market_regimes`.
+            `exposures`: mean daily rank correlation with size, beta, momentum, volatility and price level, and the share of
+            the variance of the factor's ranks that lies between sectors. `neutralised`: `rank_ic`, `icir` and `t` of what
+            is left of the factor's ranks when sector, size, beta, momentum and volatility are taken out, and the share
+            of the RankIC that is `kept`. `capacity`: see `Capacity`.
+        """
+        scorer, window = self.scorer, self.window
+        sheet, target = scorer.score(values, window), scorer.target(window)
+        found = daily_statistics(window.cut(values), target.label, target.orders, target.returns, self._thin)
+        return {
+            "decay": self._decay(found),
+            "by_regime": by_regime(sheet.daily, self._regimes, scorer.lag),
+            "exposures": self._exposures(values),
+            "neutralised": self._neutralised(values, sheet.rank_ic),
+            "capacity": self._capacity(found, sheet.net_daily, reverse=sheet.rank_ic < 0),
+        }
+
+    def capacity(self, values: Values) -> dict[str, Any]:
+        """Return what a factor that is held as it is could carry; see `Capacity`."""
+        target = self.scorer.target(self.window)
+        found = daily_statistics(self.window.cut(values), target.label, target.orders, target.returns, target.thin)
+        return self._capacity(found, self.scorer.score(values, self.window, 1).net_daily, reverse=False)
+
+    @cached_property
+    def _regimes(self) -> Mapping[str, NDArray[np.bool_]]:
+        return market_regimes(self.scorer.panel, self.window)
+
+    @cached_property
+    def _styles(self) -> Mapping[str, Frame]:
+        known = self.scorer.exposures
+        return {name: getattr(known, name) for name in ("size", "beta", "momentum", "volatility")}
+
+    @cached_property
+    def _thin(self) -> Orders:
+        return self.scorer.thin(self.window, DECAY_DAYS)
+
+    def _decay(self, found: Daily) -> dict[str, float | None]:
+        return {str(days): tidy(value) for days, value in zip(DECAY_DAYS, found.decay, strict=True)}
+
+    def _exposures(self, values: Values) -> dict[str, float | None]:
+        thin = np.ascontiguousarray(self.window.cut(values)[::DECAY_STEP])
+        found = {
+            name: row_rank_correlation(thin, np.ascontiguousarray(self.window.cut(style)[::DECAY_STEP]))
+            for name, style in {**self._styles, "price": self.scorer.exposures.price}.items()
+        }
+        shares = between_groups(thin, self.scorer.exposures.sector)
+        return {name: _mean(daily) for name, daily in found.items()} | {"sector": _mean(shares)}
+
+    def _neutralised(self, values: Values, plain: float) -> dict[str, float | None]:
+        styles = [self.window.cut(style) for style in self._styles.values()]
+        pure = neutralised(self.window.cut(values), styles, self.scorer.exposures.sector)
+        daily = row_rank_correlation(pure.astype(np.float32), self.scorer.target(self.window).order)
+        test = newey_west_t(daily, self.scorer.lag)
+        spread = float(np.nanstd(daily, ddof=1)) if test.days > 1 else 0.0
+        return {
+            "rank_ic": tidy(test.mean),
+            "icir": tidy(test.mean / spread) if spread > 0 else None,
+            "t": tidy(test.t),
+            "kept": tidy(test.mean / plain) if plain else None,
+        }
+
+    def _capacity(self, found: Daily, net: NDArray[np.float64], *, reverse: bool) -> dict[str, Any]:
+        bits = (BOUGHT_INVERSE, SOLD_INVERSE) if reverse else (BOUGHT, SOLD)
+        bought, sold = ((found.sides & bit) != 0 for bit in bits)
+        horizon = self.scorer.settings.horizon_days
+        return measure_capacity(self.scorer.panel, self.window, (bought, sold), horizon, net).record()
+
+
+def between_groups(values: Values, groups: NDArray[np.int16]) -> NDArray[np.float64]:
+    """Return the share of each day's variance of ranks that lies between groups, ``[D]``.
+
+    Parameters
+    ----------
+    values
+        ``[D, N]``, NaN missing.
+    groups
+        Codes ``[N]``; names without one (-1) are a group of their own.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        In [0, 1]; NaN where fewer than ten names have a value, nothing varies, or there is one group only. Chance alone gives about one less than
+        the number of groups, over the number of names.
+    """
+    ranks = rank_rows(values)
+    codes = groups.astype(np.int64) + 1
+    out = np.full(len(ranks), np.nan)
+    for day, row in enumerate(ranks):
+        seen = ~np.isnan(row)
+        if np.count_nonzero(seen) < 10 or len(np.unique(codes[seen])) < 2:
+            continue
+        own, of = row[seen] - row[seen].mean(), codes[seen]
+        count = np.maximum(np.bincount(of), 1)
+        whole = float(own @ own)
+        if whole > 0:
+            out[day] = float((np.bincount(of, weights=own) ** 2 / count).sum()) / whole
+    return out
+
+
+def _mean(daily: NDArray[np.float64]) -> float | None:
+    known = daily[~np.isnan(daily)]
+    return tidy(float(known.mean())) if known.size else None

@@ -1,0 +1,297 @@
+"""One factor scored on one window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...factors import RowOrder, order_rows, row_rank_correlation
+from ...market import Panel
+from ..gate.mean_test import Proof, proof
+from ..gate.significance import newey_west_t
+from ..gate.survivorship import Survivorship
+from ..settings import EvidenceSettings
+from ..windows import HORIZONS, Window
+from .daily import Daily, daily_statistics
+from .exposures import Exposures, measure_exposures, residual
+from .holding_ic import held_rank_ic
+from .idiosyncratic_vol import own_risk
+from .label_order import Orders
+from .labels import forward_returns, inside, next_open_returns
+from .long_short import Costs, LongShort, sides_long_short
+from .metrics import Sheet, Warned
+from .screening import STEP, ThinBook, screened, thin_book
+
+Frame = NDArray[np.float64]
+Values = NDArray[np.float32]
+DECAY_STEP = STEP
+LAG_PER_HORIZON = 2
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a window's factors are scored against, cut and sorted once; rows are the window's days.
+
+    `label` and `returns` are the main horizon's label (residual unless configured raw) and raw return, `thin` the order
+    of every fifth day's labels by horizon, `earned` the next day's open-to-open returns.
+    """
+
+    label: Frame
+    order: RowOrder
+    orders: Orders
+    thin: Orders
+    returns: Frame
+    earned: Frame
+    years: Mapping[str, slice]
+    present: NDArray[np.int64]
+
+    @property
+    def inhabited(self) -> int:
+        """Return how many cells of the window are in the universe."""
+        return int(self.present.sum())
+
+    def every(self, step: int) -> Target:
+        """Return the same for every few days; labels of other horizons are those of these days already."""
+        if step not in self._kept:
+            rows = slice(None, None, step)
+            order = self.order.take(rows)
+            self._kept[step] = Target(
+                label=np.ascontiguousarray(self.label[rows]),
+                order=order,
+                orders=Orders.stack([(self.orders.horizons[0], order)], 1),
+                thin=replace(self.thin, step=1),
+                returns=np.ascontiguousarray(self.returns[rows]),
+                earned=self.earned[rows],
+                years={year: slice(-(-days.start // step), -(-days.stop // step)) for year, days in self.years.items()},
+                present=self.present[rows],
+            )
+        return self._kept[step]
+
+    @cached_property
+    def _kept(self) -> dict[int, Target]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores factors of one panel; labels are made once and kept."""
+
+    panel: Panel
+    settings: EvidenceSettings
+
+    @cached_property
+    def exposures(self) -> Exposures:
+        """Return market, sector and size exposures, trailing."""
+        return measure_exposures(self.panel)
+
+    @cached_property
+    def risk(self) -> Frame | None:
+        """Return the unit of residual labels, `[T, N]`; None where they are plain returns."""
+        return own_risk(self.panel, self.exposures) if self.settings.label_scale == "own_risk" else None
+
+    @cached_property
+    def main_label(self) -> Frame:
+        """Return the label that factors are scored against, `[T, N]`."""
+        return self.label(self.settings.horizon_days)
+
+    def label(self, days: int, rows: slice = slice(None)) -> Frame:
+        """Return the label of any horizon on some rows, `[rows, N]`: residual or raw, as configured.
+
+        A residual one is taken in logs, so that half the variance is not read as a return.
+        """
+        raw = forward_returns(self.panel, days)[rows]
+        if self.settings.returns == "raw":
+            return raw
+        return residual(np.log1p(raw), self.exposures.on(rows), None if self.risk is None else self.risk[rows])
+
+    @cached_property
+    def returns(self) -> Frame:
+        """Return the raw label of the main horizon, `[T, N]`."""
+        return forward_returns(self.panel, self.settings.horizon_days)
+
+    @cached_property
+    def daily_returns(self) -> Frame:
+        """Return what each name earns from the open of t+1 to the open of t+2, `[T, N]`."""
+        return next_open_returns(self.panel)
+
+    @property
+    def lag(self) -> int:
+        """Return the Newey-West lag, in days."""
+        return LAG_PER_HORIZON * self.settings.horizon_days
+
+    @cached_property
+    def _targets(self) -> dict[Window, Target]:
+        return {}
+
+    @cached_property
+    def _days(self) -> dict[Window, RowOrder]:
+        return {}
+
+    @cached_property
+    def _sizes(self) -> dict[Window, Survivorship]:
+        return {}
+
+    def target(self, window: Window) -> Target:
+        """Return what factors are scored against on a window; made at the first question."""
+        if window not in self._targets:
+            horizon = self.settings.horizon_days
+            label = inside(self.main_label, window, horizon)
+            order = order_rows(label)
+            self._targets[window] = Target(
+                label=label,
+                order=order,
+                orders=Orders.stack([(horizon, order)], 1),
+                thin=self.thin(window, HORIZONS),
+                returns=label if self.settings.returns == "raw" else inside(self.returns, window, horizon),
+                earned=inside(self.daily_returns, window, 1),
+                years=_years(self.panel.dates[window.start : window.stop]),
+                present=np.count_nonzero(window.cut(self.panel.universe), axis=1),
+            )
+        return self._targets[window]
+
+    def thin(self, window: Window, horizons: Sequence[int]) -> Orders:
+        """Return the order of every fifth day's labels at several horizons, in days."""
+        rows = slice(window.start, window.stop, DECAY_STEP)
+        found = []
+        for days in horizons:
+            label = self.label(days, rows)
+            label[-(-max(window.days - days - 1, 0) // DECAY_STEP) :] = np.nan  # what ends outside the window
+            found.append((days, order_rows(label)))
+        return Orders.stack(found, DECAY_STEP)
+
+    def daily_rank_ic(self, values: Values, window: Window) -> NDArray[np.float64]:
+        """Return the RankIC of each day of a window, NaN where it is undefined, `[days]`."""
+        return row_rank_correlation(window.cut(values), self.target(window).order)
+
+    def held(self, values: Values, window: Window) -> NDArray[np.float64] | None:
+        """Return the RankIC of each day of a window with what is held on it, `[days]`; None where labels are tested."""
+        if self.settings.test == "labels":
+            return None
+        if window not in self._days:
+            label = self.label(1, slice(window.start, window.stop))
+            label[-2:] = np.nan  # the last one-day returns end outside
+            self._days[window] = order_rows(label)
+        return held_rank_ic(window.cut(values), self._days[window], self.settings.horizon_days)
+
+    def proof(self, values: Values, window: Window) -> Proof:
+        """Return what a trial would test of a factor on a window."""
+        daily, held = self.daily_rank_ic(values, window), self.held(values, window)
+        return proof(daily, held, self.settings.horizon_days, self.lag)
+
+    def score(self, values: Values, window: Window, sign: int | None = None) -> Sheet:
+        """Score a factor's values `[T, N]` on a window.
+
+        Parameters
+        ----------
+        values
+            Known at the close of each row's day; NaN missing.
+        window
+            Labels that end outside it are missing.
+        sign
+            Direction of the long-short book, 1 or -1; None takes the sign of this window's mean RankIC.
+        """
+        target = self.target(window)
+        found = daily_statistics(window.cut(values), target.label, target.orders, target.returns, target.thin)
+        mean = _mean(found.rank_ic)
+        book = self._book(found, target, sign if sign is not None else (-1 if mean < 0 else 1))
+        sheet = self._sheet(found, target, window, self.lag)
+        return replace(
+            sheet,
+            **_figures(book),
+            warnings=(*sheet.warnings, *self._survivors(values, window)),
+            net_daily=book.net,
+        )
+
+    def examine(self, values: Values, window: Window) -> Sheet:
+        """Score a factor on every fifth day, and on all days only where its t there reaches `screen_t`.
+
+        As `score`. A sheet of every fifth day says so by a warning, `screened`, and has no daily net returns.
+        """
+        if not self.settings.screen_t:
+            return self.score(values, window)
+        target = self.target(window)
+        few = target.every(STEP)
+        found = daily_statistics(window.cut(values)[::STEP], few.label, few.orders, few.returns, few.thin)
+        sheet = self._sheet(found, few, window, -(-self.lag // STEP))
+        if abs(sheet.t) >= self.settings.screen_t:
+            return self.score(values, window)
+        book = thin_book(found, self.settings.horizon_days, self._costs, -1 if sheet.rank_ic < 0 else 1)
+        doubts = (*sheet.warnings, screened(sheet.t), *self._survivors(values, window))
+        return replace(sheet, **_figures(book), warnings=doubts)
+
+    def _sheet(self, found: Daily, target: Target, window: Window, lag: int) -> Sheet:
+        """Return what days say of a factor, without its book."""
+        test = newey_west_t(found.rank_ic, lag)
+        covered = float(found.counts.sum()) / max(target.inhabited, 1)
+        return Sheet(
+            window=window.name,
+            first=window.first_day,
+            last=window.last_day,
+            days=test.days,
+            horizon_days=self.settings.horizon_days,
+            rank_ic=test.mean,
+            ic=_mean(found.ic),
+            icir=_ratio(test.mean, found.rank_ic),
+            t=test.t,
+            turnover=math.nan,
+            gross_sharpe=math.nan,
+            net_sharpe=math.nan,
+            decay=dict(zip(target.thin.horizons, map(float, found.decay), strict=True)),
+            quantile_returns=tuple(map(_mean, found.fifths.T)),
+            by_year={year: _mean(found.rank_ic[days]) for year, days in target.years.items()},
+            coverage=covered,
+            warnings=self._warnings(covered, test.mean),
+            daily=found.rank_ic,
+        )
+
+    def _book(self, found: Daily, target: Target, sign: int) -> LongShort:
+        horizon = self.settings.horizon_days
+        return sides_long_short(found.sides, found.counts, target.earned, self._costs, horizon, sign=sign)
+
+    @property
+    def _costs(self) -> Costs:
+        return Costs(self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year)
+
+    def _warnings(self, covered: float, mean: float) -> tuple[Warned, ...]:
+        found = [Warned("data", note) for note in self.panel.notes]
+        if abs(mean) > self.settings.leak_rank_ic:
+            text = f"mean RankIC {mean:.3f} is beyond {self.settings.leak_rank_ic}: look for a leak before believing it"
+            found.append(Warned("leak_alarm", text))
+        if covered < 0.5:
+            found.append(Warned("thin_coverage", "fewer than half of the universe's cells have a value"))
+        return tuple(found)
+
+    def _survivors(self, values: Values, window: Window) -> tuple[Warned, ...]:
+        """Return the doubt that a factor lives on the size effect of a list of survivors."""
+        if window not in self._sizes:
+            self._sizes[window] = Survivorship(self.panel, window, self.exposures.size, self.settings.horizon_days)
+        said = self._sizes[window].objection(values)
+        return (Warned("survivorship", said),) if said else ()
+
+
+def _figures(book: LongShort | ThinBook) -> dict[str, Any]:
+    return {"turnover": book.turnover, "gross_sharpe": book.sharpe_gross, "net_sharpe": book.sharpe_net}
+
+
+def _years(dates: NDArray[np.datetime64]) -> dict[str, slice]:
+    """Return where each year begins and ends among ascending dates."""
+    years, starts = np.unique(dates.astype("datetime64[Y]"), return_index=True)
+    ends = [*starts[1:], len(dates)]
+    return {str(year): slice(int(a), int(b)) for year, a, b in zip(years, starts, ends, strict=True)}
+
+
+def _mean(series: NDArray[np.float64]) -> float:
+    known = series[~np.isnan(series)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _ratio(mean: float, daily: NDArray[np.float64]) -> float:
+    known = daily[~np.isnan(daily)]
+    spread = float(known.std(ddof=1)) if known.size > 1 else 0.0
+    return mean / spread if spread > 0 else float("nan")

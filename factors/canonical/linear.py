@@ -1,0 +1,167 @@
+"""Keep sums of multiples exactly, while a formula is brought to its canonical form.
+
+A `Linear` is a sum of bodies with coefficients plus a constant, all fractions: no rounding happens before the result is
+written as a tree, so equal formulas meet in one form whatever the order of their terms.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ..describe.render import render
+from ..language.node import Node, call, number
+
+ONE = Fraction(1)
+LARGEST = Fraction(10) ** 30
+
+
+class BadConstant(Exception):
+    """A constant of the formula is no usable number: too large, too small, or not a number at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A sum: coefficients by body, and a constant. A coefficient of 0 stays, since 0 * x is NaN where x is."""
+
+    terms: dict[Node, Fraction] = field(default_factory=dict)
+    constant: Fraction = Fraction(0)
+
+    def plus(self, other: Linear, times: Fraction = ONE) -> Linear:
+        """Return the sum with a multiple of another."""
+        terms = dict(self.terms)
+        for body, coefficient in other.terms.items():
+            terms[body] = checked(terms.get(body, Fraction(0)) + times * coefficient)
+        return Linear(terms, checked(self.constant + times * other.constant))
+
+    def scaled(self, factor: Fraction) -> Linear:
+        """Return the sum with everything multiplied."""
+        return Linear().plus(self, factor)
+
+
+def checked(value: Fraction) -> Fraction:
+    """Return a constant, refusing one that is out of range."""
+    if abs(value) > LARGEST or 0 < abs(value) < 1 / LARGEST:
+        raise BadConstant("a constant of the formula becomes too large or too small")
+    return value
+
+
+def exact(value: float) -> Fraction:
+    """Return a literal as the decimal fraction that it shows."""
+    return Fraction(repr(value))
+
+
+def written(value: Fraction) -> float:
+    """Return a fraction as a float of 12 significant digits: far finer than the values, and equal sums meet."""
+    return float(f"{float(value):.12g}")
+
+
+def ordered(bodies: Iterable[Node]) -> list[Node]:
+    """Return nodes in the canonical order: numbers last, then by their formula."""
+    return sorted(bodies, key=lambda body: (body.op == "number", render(body)))
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Factors above and below the line, each with how often it occurs."""
+
+    above: Counter[Node] = field(default_factory=Counter)
+    below: Counter[Node] = field(default_factory=Counter)
+
+    def times(self, other: Product, power: int = 1) -> Product:
+        """Return the product with a power of another; nothing cancels, since x / x is NaN where x is 0 or NaN."""
+        above, below = (other.above, other.below) if power > 0 else (other.below, other.above)
+        return Product(_joined(self.above, above, abs(power)), _joined(self.below, below, abs(power)))
+
+
+def _joined(left: Counter[Node], right: Counter[Node], times: int) -> Counter[Node]:
+    return left + Counter({body: count * times for body, count in right.items()})
+
+
+def product_of(body: Node) -> Product:
+    """Take a canonical body apart into its factors."""
+    if body.op == "div":
+        above, below = body.args
+        return Product(_factors(above), _factors(below))
+    return Product(_factors(body))
+
+
+def _factors(node: Node) -> Counter[Node]:
+    if node.op == "number":
+        return Counter()
+    found: Counter[Node] = Counter()
+    for factor in node.args if node.op == "mul" else (node,):
+        base, count = _base(factor)
+        found[base] += count
+    return found
+
+
+def _base(factor: Node) -> tuple[Node, int]:
+    """Return the base and the whole exponent of a factor."""
+    if factor.op == "power" and factor.args[1].op == "number":
+        exponent = factor.args[1].value or 0.0
+        if exponent == int(exponent) and exponent >= 2:
+            return factor.args[0], int(exponent)
+    return factor, 1
+
+
+def body_of(product: Product) -> Node:
+    """Write a product without its coefficient as a canonical body."""
+    above = _multiplied(product.above)
+    return call("div", above, _multiplied(product.below)) if product.below else above
+
+
+def _multiplied(factors: Counter[Node]) -> Node:
+    powers = [base if count == 1 else call("power", base, number(count)) for base, count in factors.items()]
+    if not powers:
+        return number(1)
+    return powers[0] if len(powers) == 1 else call("mul", *ordered(powers))
+
+
+def dressed(coefficient: Fraction, body: Node | None) -> Node:
+    """Write a multiple of a body as a tree: ``-x``, ``2 * x * y``, ``3 / x``; window times mean as the sum."""
+    value = written(coefficient)
+    if body is None:
+        return number(value)
+    if value == 1:
+        return body
+    if is_plain(body, "ts_mean") and abs(value) == body.window:
+        total = Node("ts_sum", body.args, body.params)
+        return total if value > 0 else call("neg", total)
+    if value == -1:
+        return call("neg", body)
+    if body.op == "div":
+        return body.with_args(_times(value, body.args[0]), body.args[1])
+    return _times(value, body)
+
+
+def is_plain(node: Node, op: str) -> bool:
+    """Tell whether a node is a rolling operator without any keyword."""
+    return node.op == op and len(node.params) == 1
+
+
+def _times(value: float, body: Node) -> Node:
+    if body.op == "number":
+        return number(value)
+    factors = body.args if body.op == "mul" else (body,)
+    return call("mul", number(value), *factors)
+
+
+def undressed(node: Node) -> tuple[Fraction, Node | None]:
+    """Take a canonical tree apart into its coefficient and body: the inverse of `dressed`."""
+    if node.op == "neg":
+        coefficient, body = undressed(node.args[0])
+        return -coefficient, body
+    if is_plain(node, "ts_sum"):
+        return Fraction(node.window), Node("ts_mean", node.args, node.params)
+    if node.op == "number":
+        return exact(node.value or 0.0), None
+    if node.op == "mul" and node.args[0].op == "number":
+        rest = node.args[1:]
+        return exact(node.args[0].value or 0.0), rest[0] if len(rest) == 1 else node.with_args(*rest)
+    if node.op == "div":
+        coefficient, above = undressed(node.args[0])
+        return coefficient, node.with_args(above or number(1), node.args[1])
+    return ONE, node

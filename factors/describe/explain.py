@@ -1,0 +1,139 @@
+"""Say in plain words what a formula computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ..language.expression import Expression
+from ..language.node import Node, walk
+from ..language.parse import parse
+from ..operators import OPERATORS, parameters
+from .render import render, render_number, render_parameter
+
+FIELD_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "open": "the open",
+        "high": "the day's high",
+        "low": "the day's low",
+        "close": "the close",
+        "close_raw": "the unadjusted close",
+        "vwap": "the volume-weighted price",
+        "amount": "money traded",
+        "cap": "market value",
+    }
+)
+LONGEST_TOLD = 200
+UNITS: Mapping[str, str] = MappingProxyType(
+    {
+        "bool": "a condition",
+        "number": "a plain number",
+        "python": "not known, being code",
+        "rank": "a rank",
+        "ratio": "a ratio",
+        "return": "a return",
+    }
+)
+
+
+def explain(expression: Expression | str) -> str:
+    """Return one or two sentences on what a formula computes, what it reads and in what unit it is.
+
+    Parameters
+    ----------
+    expression : Expression or str
+        The formula; a string is parsed first and may raise `ParseError`.
+
+    Returns
+    -------
+    str
+        "The cross-sectional rank of the 30-day standard deviation of returns, times -1. It is a rank and needs 31 days."
+    """
+    known = parse(expression) if isinstance(expression, str) else expression
+    if known.code:
+        return _of_code(known)
+    words = in_words(known.root)
+    days = "today only" if known.warmup == 0 else f"{known.warmup + 1} days"
+    words = re.sub(r"\b1 days\b", "1 day", words)
+    return f"{words[0].upper()}{words[1:]}. It is {unit_in_words(known.unit)} and needs {days}."
+
+
+def _of_code(expression: Expression) -> str:
+    """Say of code what it reads, and what it amounts to in the language where that is short."""
+    told = render(expression.root)
+    amounts = f" It amounts to {told}." if "py." not in told and len(told) <= LONGEST_TOLD else ""
+    return f"Python code that reads {', '.join(sorted(expression.fields))}.{amounts}"
+
+
+def unit_in_words(unit: str) -> str:
+    """Return the name of a unit so that "It is" can stand before it: a ratio, in units of price."""
+    return UNITS.get(unit, f"in units of {unit}")
+
+
+def in_words(node: Node) -> str:
+    """Return a tree in words, without a capital or a full stop; a last change of sign comes last."""
+    if node.op == "neg" and not node.args[0].is_leaf:
+        return f"{in_words(node.args[0])}, times -1"
+    if node.op == "mul" and len(node.args) == 2:
+        numbers = [arg for arg in node.args if arg.op == "number"]
+        others = [arg for arg in node.args if arg.op != "number"]
+        if len(numbers) == 1 and not others[0].is_leaf:
+            return f"{in_words(others[0])}, times {_words(numbers[0])}"
+    return _words(node)
+
+
+def _words(node: Node) -> str:
+    if node.op == "number":
+        return render_number(node.value or 0.0)
+    if node.is_leaf:
+        return FIELD_WORDS.get(node.name, node.name)
+    operator = OPERATORS[node.op]
+    if len(node.args) > len(operator.nodes) and (operator.infix or operator.mirror):
+        return _chain(node)
+    values = {name: render_number(value) for name, value in parameters(node).items()}
+    for place, argument in enumerate(operator.nodes):
+        many = place + 1 == len(operator.nodes) and operator.takes_many
+        ends = operator.words.endswith(f"{{{argument.name}}}")
+        given = node.args[place:] if many else node.args[place : place + 1]
+        values[argument.name] = " and ".join(_inner(arg, last=ends) for arg in given)
+    return operator.words.format(**values) + _keywords(node)
+
+
+def _inner(node: Node, last: bool = False) -> str:
+    """Return the words of an argument, in parentheses where they would run together with what surrounds them."""
+    words = _words(node)
+    if node.is_leaf:
+        return words
+    runs_on = OPERATORS[node.op].words.startswith("{") or OPERATORS[node.op].infix
+    return f"({words})" if runs_on or not last else words
+
+
+def _chain(node: Node) -> str:
+    """Return the words of a long sum, product, maximum, minimum or chain of conditions."""
+    if node.op in ("max", "min"):
+        kind = "largest" if node.op == "max" else "smallest"
+        return f"the {kind} of {', '.join(_inner(arg) for arg in node.args)}"
+    if node.op != "add":
+        joint = {"mul": " times ", "and": " and ", "or": " or "}[node.op]
+        return joint.join(_inner(arg) for arg in node.args)
+    words = _inner(node.args[0])
+    for arg in node.args[1:]:
+        words += f" minus {_inner(arg.args[0])}" if arg.op == "neg" else f" plus {_inner(arg)}"
+    return words
+
+
+def _keywords(node: Node) -> str:
+    """Mention a keyword that is not at its default."""
+    named = {argument.name: argument for argument in OPERATORS[node.op].arguments if argument.keyword}
+    said = [
+        f"{name} {render_parameter(named[name], value)}"
+        for name, value in node.params
+        if name in named and name != "to"
+    ]
+    return f" ({', '.join(said)})" if said else ""
+
+
+def operators_used(node: Node) -> tuple[str, ...]:
+    """Return the names of the operators of a tree, sorted, each once."""
+    return tuple(sorted({each.op for _, each in walk(node) if not each.is_leaf}))

@@ -1,0 +1,192 @@
+"""Say what is known of a formula as JSON-able facts: the command line prints them, the MCP tools answer with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ..definitions import written_out
+from ..dialects import NAMES, dialect_named, write_foreign
+from ..dialects.registry import OWN
+from ..errors import ParseError
+from ..language.expression import Expression
+from ..language.fields import GROUPS
+from ..language.node import Node, walk
+from ..language.parse import parse
+from ..language.types import FIELD_UNITS
+from ..operators import OPERATORS
+from .explain import FIELD_WORDS, explain, operators_used, unit_in_words
+from .render import render
+
+Facts = dict[str, Any]
+Names = Collection[str] | None
+
+UNREAD: Mapping[str, None] = dict.fromkeys(("canonical", "id", "type", "interval", "warmup", "size"))
+
+
+def checked(text: str, *, fields: Names = None, groups: Names = None, dialect: str = OWN) -> Facts:
+    """Read a formula and return what it is, or everything that is wrong with it.
+
+    Parameters
+    ----------
+    text, fields, groups, dialect
+        As in `parse`.
+
+    Returns
+    -------
+    dict
+        ``ok``, ``text``, ``dialect``, ``canonical``, ``id``, ``type`` (the unit), ``interval`` (first and last row that
+        is read, today being 0), ``warmup`` (rows before the first value), ``size`` (nodes), ``errors`` (each with
+        ``at``, the 0-based column, ``message``, ``hint`` and ``stage``) and ``warnings``. Of a refused formula, what is
+        not known is None.
+
+    Raises
+    ------
+    ParseError
+        Where there is no such dialect; a formula that is refused is an answer.
+    """
+    known_dialect(dialect)
+    found: Facts = {"ok": True, "text": text, "dialect": dialect}
+    try:
+        return found | facts_of(parse(text, fields=fields, groups=groups, dialect=dialect))
+    except ParseError as error:
+        errors = [mistake.lesson() for mistake in error.mistakes]
+        if dialect == OWN and error.stage == "parse" and (elsewhere := _readable(text, fields, groups)):
+            errors[0]["hint"] = f"{error.hint} {elsewhere}".strip()
+        return found | {"ok": False, **UNREAD, "errors": errors, "warnings": []}
+
+
+def facts_of(expression: Expression) -> Facts:
+    """Return what a formula is that was read; see `checked`. Of code also what it ``amounts_to`` in the language."""
+    amounts = {"amounts_to": render(expression.root)} if expression.code else {}
+    return {
+        "canonical": expression.canonical_text,
+        "id": expression.id,
+        "type": expression.unit,
+        "interval": [expression.lookback.lo, expression.lookback.hi],
+        "warmup": expression.warmup,
+        "size": expression.size,
+        **amounts,
+        "errors": [],
+        "warnings": list(expression.warnings),
+    }
+
+
+def explained(expression: Expression) -> Facts:
+    """Return a formula in plain words, with its unit, days, fields, operators and cost.
+
+    Returns
+    -------
+    dict
+        What `facts_of` has, and ``text``, ``alphaloom`` (the formula in our language, as written), ``explained``,
+        ``unit`` (in words), ``depth``, ``constants``, ``fields``, ``operators`` (of both name and meaning) and ``cost``.
+    """
+    return {
+        "ok": True,
+        "text": expression.text,
+        "alphaloom": render(expression.root),
+        "explained": explain(expression),
+        **facts_of(expression),
+        "unit": unit_in_words(expression.unit),
+        "depth": expression.depth,
+        "constants": expression.constants,
+        "fields": [_field(name) for name in sorted(expression.fields)],
+        "operators": [_operator(name) for name in operators_used(expression.root) if name in OPERATORS],
+        "cost": cost(expression),
+    }
+
+
+def translated(text: str, source: str, target: str, *, fields: Names = None, groups: Names = None) -> Facts:
+    """Carry a formula from one language to another and return it with notes on what differs, or why it cannot be.
+
+    Returns
+    -------
+    dict
+        ``ok``, ``text``, ``from``, ``to``, ``translation`` (None where refused), ``notes`` and ``errors``.
+
+    Raises
+    ------
+    ParseError
+        Where there is no such dialect; a formula that is refused is an answer.
+    """
+    known_dialect(source)
+    known_dialect(target)
+    found: Facts = {"ok": True, "text": text, "from": source, "to": target}
+    try:
+        known = parse(text, fields=fields, groups=groups, dialect=source)
+        if target == OWN:
+            text = render(known.root)
+            notes = [*known.warnings, *_unreadable(text, fields, groups, source)]
+            return found | {"translation": text, "notes": notes, "errors": []}
+        written = write_foreign(known.root, target)
+    except ParseError as error:
+        errors = [mistake.lesson() | {"got": mistake.text} for mistake in error.mistakes]
+        return found | {"ok": False, "translation": None, "notes": [], "errors": errors}
+    notes = list(dict.fromkeys((*known.warnings, *written.notes)))
+    return found | {"translation": written.text, "notes": notes, "errors": []}
+
+
+def cost(expression: Expression) -> Facts:
+    """Estimate what a formula takes to compute, every distinct subtree once.
+
+    Returns
+    -------
+    dict
+        ``ns_per_cell`` and ``ms_per_million_cells`` of one core, and ``estimate``, always true: the sum of what each
+        operator takes at a window of 20, in a large panel, with nothing in the cache.
+    """
+    steps = {node for _, node in walk(written_out(expression.canonical)) if not node.is_leaf}
+    each = round(sum(map(_cost, steps)), 1)
+    return {"ns_per_cell": each, "ms_per_million_cells": each, "estimate": True}
+
+
+def _cost(node: Node) -> float:
+    """Return what one step takes; a chain of many terms is computed in pairs."""
+    operator = OPERATORS[node.op]
+    pairs = len(node.args) - 1 if operator.takes_many else 1
+    return operator.compute.cost * pairs if operator.compute else 0.0
+
+
+def known_dialect(name: str) -> None:
+    """Refuse the name of a dialect that there is not; ParseError lists those that there are."""
+    if name != OWN:
+        dialect_named(name)
+
+
+def _readable(text: str, fields: Names, groups: Names) -> str:
+    """Say in which other languages a text can be read, if in any."""
+    found = [name for name in NAMES if name != OWN and _reads(text, fields, groups, name)]
+    if not found:
+        return ""
+    return f"It can be read as {' or '.join(found)}: check it as that dialect."
+
+
+def _unreadable(text: str, fields: Names, groups: Names, source: str) -> list[str]:
+    """Say that our language refuses what it translated: units of a foreign formula may disagree, ours may not."""
+    try:
+        parse(text, fields=fields, groups=groups)
+    except ParseError as error:
+        return [
+            f"alphaloom itself refuses it ({error.stage}): to use it as it is, leave it in {source} (--dialect {source})"
+        ]
+    return []
+
+
+def _reads(text: str, fields: Names, groups: Names, dialect: str) -> bool:
+    try:
+        parse(text, fields=fields, groups=groups, dialect=dialect)
+    except ParseError:
+        return False
+    return True
+
+
+def _field(name: str) -> Facts:
+    if name in GROUPS:
+        return {"name": name, "meaning": f"the {name} of each name", "unit": "a grouping"}
+    unit = FIELD_UNITS[name].name if name in FIELD_UNITS else "ratio"
+    return {"name": name, "meaning": FIELD_WORDS.get(name, name), "unit": unit_in_words(unit)}
+
+
+def _operator(name: str) -> Facts:
+    operator = OPERATORS[name]
+    return {"name": name, "signature": operator.signature, "meaning": operator.summary}

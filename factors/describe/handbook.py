@@ -1,0 +1,231 @@
+"""Document the operators: one as facts, all as the page ``OPERATORS.md``.
+
+``python -m alphaloom.factors.describe.handbook`` writes the page beside this file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ..dialects import NAMES, dialect_named
+from ..dialects.registry import OWN
+from ..dialects.rule import ARROWS
+from ..errors import UnknownOperator, nearest
+from ..language.fields import FIELDS
+from ..language.signature import NAN_NOTES, Argument, Operator
+from ..language.types import FIELD_UNITS
+from ..operators import OPERATORS
+from .render import render_number
+
+Facts = dict[str, Any]
+
+PAGE = Path(__file__).with_name("OPERATORS.md")
+
+FIELD_MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "open": "first price of the day, adjusted for splits and dividends",
+        "high": "highest price of the day, adjusted",
+        "low": "lowest price of the day, adjusted",
+        "close": "last price of the day, adjusted",
+        "close_raw": "last price of the day as it was quoted",
+        "vwap": "mean price of the day, weighted by volume",
+        "volume": "shares traded",
+        "returns": "today's close over yesterday's, less one",
+        "amount": "money traded",
+        "cap": "market value of all shares",
+    }
+)
+
+UNIT_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "same": "that of x",
+        "common": "that of its arguments, which must agree",
+        "product": "the product of the units of its arguments",
+        "quotient": "the unit of the first argument divided by that of the second",
+        "quotient_self": "a ratio",
+        "power": "the unit of x to that power; only a literal number may be the exponent of a dimension",
+        "root": "the square root of the unit of x",
+        "square": "the square of the unit of x",
+        "pure": "a ratio; the argument must be dimensionless",
+        "comparison": "a condition; what is compared must agree in its unit",
+        "logic": "a condition",
+        "choice": "that of the branches, which must agree",
+        "number": "a plain number",
+        "ratio": "a ratio",
+        "return": "a return",
+        "rank": "a rank",
+    }
+)
+"""What comes of the units of the arguments, by the name of the rule in `types.RULES`."""
+
+
+def operator_named(name: str) -> Operator:
+    """Return an operator by its name or its symbol.
+
+    Raises
+    ------
+    UnknownOperator
+        With the nearest name.
+    """
+    symbols = {operator.infix: operator for operator in OPERATORS.values() if operator.infix}
+    found = OPERATORS.get(name) or symbols.get(name) or OPERATORS.get(name.lower())
+    if found is None:
+        guess = nearest(name, OPERATORS)
+        meant = f"Did you mean {guess}? " if guess else ""
+        message = f"there is no operator '{name}'"
+        raise UnknownOperator(message, field="NAME", got=name, hint=f"{meant}Without a name, all of them are listed.")
+    return found
+
+
+def described(operator: Operator) -> Facts:
+    """Return everything that is known of an operator.
+
+    Returns
+    -------
+    dict
+        ``name``, ``family``, ``signature``, ``symbol``, ``meaning``, ``arguments`` (each with ``name``, ``takes`` and
+        ``default``), ``nan``, ``unit``, ``example``, ``definition``, ``ns_per_cell`` (an estimate, at a window of 20;
+        None where it is defined by others) and ``elsewhere`` (how other languages write it).
+    """
+    return {
+        **listed(operator),
+        "family": operator.family,
+        "symbol": operator.infix,
+        "arguments": [_argument(argument) for argument in operator.arguments],
+        "nan": " ".join(part for part in (NAN_NOTES[operator.family], operator.nan) if part),
+        "unit": _unit_words(operator),
+        "example": operator.example,
+        "definition": operator.definition,
+        "ns_per_cell": operator.compute.cost if operator.compute else None,
+        "elsewhere": elsewhere(operator),
+    }
+
+
+def _unit_words(operator: Operator) -> str:
+    if operator.definition:
+        return "that of its definition"
+    first = operator.nodes[0].name if operator.nodes else "x"
+    return re.sub(r"\bx\b", first, UNIT_WORDS[operator.unit])
+
+
+def listed(operator: Operator) -> Facts:
+    """Return the name, signature and meaning of an operator."""
+    return {"name": operator.name, "signature": operator.signature, "meaning": operator.summary}
+
+
+def families() -> dict[str, list[Operator]]:
+    """Return the operators by family, in the order of the table."""
+    found: dict[str, list[Operator]] = {}
+    for operator in OPERATORS.values():
+        found.setdefault(operator.family, []).append(operator)
+    return found
+
+
+def elsewhere(operator: Operator) -> list[Facts]:
+    """Return how other languages write an operator: the language, its way, ours, and what differs."""
+    return [found for name in NAMES if name != OWN for found in _spellings(name, operator.name)]
+
+
+def _spellings(dialect: str, operator: str) -> Iterable[Facts]:
+    for line in dialect_named(dialect).rules.splitlines():
+        bare, _, note = line.partition(" # ")
+        parts = re.split(rf"\s(?:{'|'.join(map(re.escape, ARROWS))})\s", bare.strip())
+        if len(parts) == 2 and not bare.startswith("#") and _is_call_of(operator, parts[1]):
+            yield {"dialect": dialect, "written": parts[0], "meaning": parts[1], "note": note.strip()}
+
+
+def _is_call_of(operator: str, text: str) -> bool:
+    """Tell whether a text is one call of an operator, and nothing around it."""
+    if not text.startswith(f"{operator}(") or not text.endswith(")"):
+        return False
+    depth = 0
+    for mark in text[len(operator) : -1]:
+        depth += (mark == "(") - (mark == ")")
+        if depth == 0:
+            return False
+    return True
+
+
+def _argument(argument: Argument) -> Facts:
+    known = argument.text.partition("=")[2] or None
+    return {"name": argument.name, "takes": _takes(argument), "default": known}
+
+
+def _takes(argument: Argument) -> str:
+    """Say what may stand in the place of an argument."""
+    fixed = {"panel": "an expression", "condition": "a condition", "group": "a grouping, such as sector"}
+    if argument.kind in fixed:
+        return fixed[argument.kind]
+    if argument.choices:
+        return f"one of {', '.join(argument.choices)}"
+    kind = "a whole number of rows" if argument.kind == "window" else "a whole number" if argument.whole else "a number"
+    low, high = (render_number(each) if abs(each) < 1e15 else "" for each in (argument.low, argument.high))
+    return f"{kind}{f' from {low} to {high}' if low and high else f' of at least {low}' if low else ''}"
+
+
+def page() -> str:
+    """Return the page of all operators, by family, as Markdown."""
+    parts = [_opening(), *(_chapter(family, found) for family, found in families().items())]
+    return "\n\n".join(parts) + "\n"
+
+
+def _opening() -> str:
+    fields = "\n".join(f"| `{name}` | {FIELD_MEANINGS[name]} | {FIELD_UNITS[name].name} |" for name in FIELDS)
+    return f"""# The operators of the factor language
+
+Written by `make operators` from the declarations in `operators/`; changes belong there.
+
+There are {len(OPERATORS)} operators. `alphaloom factor operators NAME` shows one with every argument, and
+`alphaloom factor check FORMULA` reads a formula. A window counts rows, today's included.
+
+| field | what it is | unit |
+|---|---|---|
+{fields}
+| `adv20` | mean of `amount` over 20 days; any number of days will do | money |
+
+Any other column of a panel is a field too, and counts as a ratio.
+
+What other languages write stands under "elsewhere", with what it is here unless it is the same call. In it x, y and z
+are formulas, c is a condition, d, b and e are days (b may be 0, e is even), n, m, q, k and a are numbers, g is a grouping."""
+
+
+def _chapter(family: str, operators: list[Operator]) -> str:
+    opening = f"## {family[0].upper()}{family[1:]}\n\n{NAN_NOTES[family]}"
+    return "\n\n".join([opening, *map(_paragraph, operators)])
+
+
+def _paragraph(operator: Operator) -> str:
+    known = described(operator)
+    written = f"`{operator.signature}`" + (f", written `{operator.infix}`" if operator.infix else "")
+    facts = [
+        ("unit", known["unit"]),
+        ("NaN", operator.nan),
+        ("defined as", f"`{operator.definition}`" if operator.definition else ""),
+        ("example", f"`{operator.example}`"),
+        (
+            "elsewhere",
+            "; ".join(dict.fromkeys(map(_elsewhere, known["elsewhere"]))),
+        ),
+    ]
+    lines = [f"- {name}: {fact}" for name, fact in facts if fact]
+    return "\n".join([f"### {operator.name}", "", f"{written}. {operator.summary}", "", *lines])
+
+
+def _elsewhere(each: Facts) -> str:
+    """Say how another language writes an operator, and what that is here unless it is the same call."""
+    arguments = each["meaning"].partition("(")[2]
+    same = re.fullmatch(r"(?:[a-z][0-9]?(?:, )?)+\)", arguments)
+    return f"{each['dialect']} `{each['written']}`" + ("" if same else f" (`{each['meaning']}`)")
+
+
+def write() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

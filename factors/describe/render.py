@@ -1,0 +1,131 @@
+"""Write a tree as the formula that parses back to it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ..language.node import Node
+from ..language.signature import Argument
+from ..language.syntax import Syntax
+from ..operators import OPERATORS
+
+COMPARISON, EITHER, BOTH, SUM, PRODUCT, SIGNED, POWER, ATOM = range(3, 11)
+"""How tightly each kind of formula binds, loosest first, as in Python."""
+
+BINDING: Mapping[str, int] = MappingProxyType(
+    {
+        **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), COMPARISON),
+        "or": EITHER,
+        "and": BOTH,
+        "add": SUM,
+        "sub": SUM,
+        "mul": PRODUCT,
+        "div": PRODUCT,
+        "neg": SIGNED,
+        "not": SIGNED,
+    }
+)
+
+
+def render(node: Node) -> str:
+    """Return the formula of a tree, with as few parentheses as it needs."""
+    return _render(node)[0]
+
+
+def render_number(value: float) -> str:
+    """Return a number as a person writes it: 20, 0.5, 1e-06."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def render_parameter(argument: Argument, value: float) -> str:
+    """Return the value of a window, number or choice as it is written."""
+    return argument.choices[int(value)] if argument.choices else render_number(value)
+
+
+def as_syntax(node: Node) -> Syntax:
+    """Return the syntax of a tree, its windows and numbers by name; it has no places."""
+    if node.op == "number":
+        return Syntax("number", render_number(node.value or 0.0), 0, 0)
+    if node.is_leaf:
+        return Syntax("name", node.name, 0, 0)
+    given = dict(node.params)
+    said = [
+        Syntax("keyword", argument.name, 0, 0, (_spelled(argument, given[argument.name]),))
+        for argument in OPERATORS[node.op].numbers
+        if argument.name in given
+    ]
+    return Syntax("call", node.op, 0, 0, (*map(as_syntax, node.args), *said))
+
+
+def _spelled(argument: Argument, value: float) -> Syntax:
+    return Syntax("name" if argument.choices else "number", render_parameter(argument, value), 0, 0)
+
+
+@functools.lru_cache(maxsize=4096)
+def _render(node: Node) -> tuple[str, int]:
+    """Return the formula and how tightly it binds; sorting asks for the same subtrees again and again."""
+    if node.op in ("field", "group"):
+        return node.name, ATOM
+    if node.op == "number":
+        value = node.value or 0.0
+        return render_number(value), ATOM if value >= 0 else SIGNED
+    if node.op not in OPERATORS:  # a step of Python code that the language does not have
+        return f"{node.op}({', '.join(map(render, node.args))})", ATOM
+    binding = BINDING.get(node.op, ATOM)
+    if binding == ATOM:
+        return f"{node.op}({', '.join(_arguments(node))})", ATOM
+    symbol = OPERATORS[node.op].infix
+    if binding == SIGNED:
+        return f"{symbol}{_inside(node.args[0], SIGNED)}", SIGNED
+    return (
+        _chain(node, symbol, binding) if node.op in ("add", "and", "or", "mul") else _pair(node, symbol, binding)
+    ), binding
+
+
+def _inside(node: Node, binding: int) -> str:
+    """Return the formula of an argument, in parentheses where it binds less tightly than asked."""
+    text, own = _render(node)
+    return text if own >= binding else f"({text})"
+
+
+def _pair(node: Node, symbol: str, binding: int) -> str:
+    left, right = node.args
+    looser = binding if binding != COMPARISON else binding + 1
+    return f"{_inside(left, looser)} {symbol} {_inside(right, binding + 1)}"
+
+
+def _chain(node: Node, symbol: str, binding: int) -> str:
+    """Join two or more arguments; a negative one of a sum is subtracted."""
+    text = _inside(node.args[0], binding)
+    for arg in node.args[1:]:
+        positive = _negated(arg) if node.op == "add" else None
+        sign, shown = (symbol, arg) if positive is None else ("-", positive)
+        text += f" {sign} {_inside(shown, binding + 1)}"
+    return text
+
+
+def _negated(node: Node) -> Node | None:
+    """Return the node without its leading minus, or None where it has none."""
+    if node.op == "neg":
+        return node.args[0]
+    if node.op == "number" and (node.value or 0.0) < 0:
+        return Node("number", value=-(node.value or 0.0))
+    if node.op in ("mul", "div") and (rest := _negated(node.args[0])) is not None:
+        return node.with_args(rest, *node.args[1:])
+    return None
+
+
+def _arguments(node: Node) -> list[str]:
+    """Return the arguments of a call in the order of its signature."""
+    nodes = iter(node.args)
+    given = dict(node.params)
+    shown: list[str] = []
+    for argument in OPERATORS[node.op].arguments:
+        if argument.is_node:
+            shown.append(render(next(nodes)))
+        elif argument.name in given:
+            text = render_parameter(argument, given[argument.name])
+            shown.append(f"{argument.name}={text}" if argument.keyword else text)
+    return shown + [render(node) for node in nodes]

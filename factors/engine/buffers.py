@@ -1,0 +1,116 @@
+"""Keep the arrays of an evaluation: a pool of free ones, and a cache of subtrees that were dear to compute."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels.cells import Array
+from ..language.node import Node
+
+FREE_AT_MOST = 24
+SLAB_BYTES = 1 << 25
+
+
+class Pool:
+    """Free arrays of one size, so that stored values do not pay for fresh memory."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._free: list[Array] = []
+
+    def take(self) -> Array:
+        """Return an array with anything in it; fresh ones are cut from a slab, whose pages cost less to touch."""
+        if not self._free:
+            count = max(1, SLAB_BYTES // max(4 * self._size, 1))
+            self._free += list(np.empty((min(count, FREE_AT_MOST), self._size), np.float32))
+        return self._free.pop()
+
+    def give(self, array: Array) -> None:
+        """Take back an array that nobody reads any more."""
+        if len(self._free) < FREE_AT_MOST:
+            self._free.append(array)
+
+
+class Scratch:
+    """Room for what dies within a tile or a few rows, used again by every stage; a thread has its own."""
+
+    def __init__(self) -> None:
+        self._room: dict[int, list[Array]] = {}
+
+    def take(self, thread: int, count: int, size: int) -> list[Array]:
+        """Return flat arrays of at least a size, with anything in them."""
+        room = self._room.setdefault(thread, [])
+        room[:] = [each for each in room if each.size >= size]
+        room += [np.empty(size, np.float32) for _ in range(count - len(room))]
+        return room[:count]
+
+
+@dataclass(slots=True)
+class _Entry:
+    array: Array
+    worth: float
+    stamp: int
+
+
+class SubtreeCache:
+    """Values of subtrees under a budget of bytes.
+
+    What was least worth keeping goes first: the cost of computing it again, per byte, on top of the worth of the last
+    one that went, so that what is never asked for grows old (GreedyDual-Size; Cao and Irani, 1997).
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._entries: dict[Node, _Entry] = {}
+        self._heap: list[tuple[float, int, Node]] = []
+        self._age = 0.0
+        self._stamps = 0
+        self.bytes = 0
+
+    def __contains__(self, node: Node) -> bool:
+        """Tell whether the values of a subtree are kept; asking does not make them worth more."""
+        return node in self._entries
+
+    def get(self, node: Node, cost: float) -> Array | None:
+        """Return the values of a subtree and note that they were wanted; None if they are not kept."""
+        entry = self._entries.get(node)
+        if entry is None:
+            return None
+        self._keep(node, entry.array, cost)
+        return entry.array
+
+    def offer(self, node: Node, array: Array, cost: float) -> Iterator[tuple[Node, Array]]:
+        """Keep the values of a subtree, and yield what had to go for it, itself perhaps."""
+        if array.nbytes > self._budget:
+            yield node, array
+            return
+        if node not in self._entries:
+            self.bytes += array.nbytes
+        self._keep(node, array, cost)
+        while self.bytes > self._budget:
+            yield self._drop()
+
+    def _keep(self, node: Node, array: Array, cost: float) -> None:
+        """Put down a subtree with its present worth; an older line in the heap is skipped when met."""
+        self._stamps += 1
+        entry = _Entry(array, self._age + cost / max(array.nbytes, 1), self._stamps)
+        self._entries[node] = entry
+        heapq.heappush(self._heap, (entry.worth, entry.stamp, node))
+        if len(self._heap) > 4 * len(self._entries) + 64:
+            self._heap = [(each.worth, each.stamp, name) for name, each in self._entries.items()]
+            heapq.heapify(self._heap)
+
+    def _drop(self) -> tuple[Node, Array]:
+        """Remove the subtree that is worth least."""
+        while True:
+            worth, stamp, node = heapq.heappop(self._heap)
+            entry = self._entries.get(node)
+            if entry is not None and entry.stamp == stamp:
+                del self._entries[node]
+                self._age = worth
+                self.bytes -= entry.array.nbytes
+                return node, entry.array

@@ -1,0 +1,239 @@
+"""Turn the syntax of a formula into nodes: names, arguments and numbers are checked, and every mistake is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from ..describe.render import render_number
+from ..errors import ParseError, nearest
+from ..language.node import Node, Path, call, field_node, group, number
+from ..language.signature import Argument, Operator
+from ..language.syntax import Syntax
+from ..operators import OPERATORS
+
+LARGEST_NUMBER = 1e15
+ADV = re.compile(r"adv([1-9][0-9]{0,3})")
+"""Average daily dollar volume over some days, as in the WorldQuant paper: a name for ``ts_mean(amount, n)``."""
+UNREADABLE = field_node("?")
+SYNONYMS = {
+    "correlation": "ts_corr", "corr": "ts_corr", "cov": "ts_cov", "covariance": "ts_cov", "ref": "delay", "lag": "delay",
+    "shift": "delay", "mean": "ts_mean", "ma": "ts_mean", "std": "ts_std",
+    "stddev": "ts_std", "pow": "power", "if": "where", "iff": "where", "cs_rank": "rank", "sum": "ts_sum",
+    "argmax": "ts_argmax", "argmin": "ts_argmin", "indneutralize": "group_demean", "neutralize": "group_demean",
+    "signedpower": "signed_power", "product": "ts_product", "diff": "delta", "pct_change": "ts_returns", "ln": "log",
+    "return": "returns", "ret": "returns", "price": "close", "vol": "volume",
+    "market_cap": "cap", "mktcap": "cap",
+}  # fmt: skip
+"""What other languages call our operators and fields, to name the nearest when one is unknown."""
+
+
+def in_range(value: float) -> bool:
+    """Tell whether a number may stand in a formula."""
+    return value == 0 or 1 / LARGEST_NUMBER <= abs(value) <= LARGEST_NUMBER
+
+
+@dataclass
+class Builder:
+    """Turn syntax into nodes; remembers the place of each for later refusals, and every mistake that it met."""
+
+    text: str
+    fields: frozenset[str]
+    groups: frozenset[str]
+    places: dict[Path, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    errors: list[ParseError] = field(default_factory=list)
+    root: Node = UNREADABLE
+
+    def whole(self, piece: Syntax) -> Node:
+        """Return the tree of a formula; ParseError, with all other mistakes in it, where there are any."""
+        self.root = root = self._kept(piece, ())
+        if self.errors:
+            first, *others = sorted(self.errors, key=lambda error: error.at)
+            first.others = tuple(others)
+            raise first
+        return root
+
+    def _kept(self, piece: Syntax, path: Path) -> Node:
+        """Return the node of a piece; a mistake in it is put down, so that those beside it are found too."""
+        try:
+            return self.build(piece, path)
+        except ParseError as error:
+            self.errors.append(error)
+            return UNREADABLE
+
+    def refuse(self, message: str, piece: Syntax, hint: str = "", stage: str = "parse") -> ParseError:
+        """Make the error that points at a piece."""
+        return ParseError(message, at=piece.at, text=self.text, stage=stage, hint=hint)
+
+    def build(self, piece: Syntax, path: Path) -> Node:
+        """Return the node of a piece of syntax."""
+        self.places[path] = piece.at
+        if piece.kind == "number":
+            return number(self._number(piece))
+        if piece.kind == "name":
+            return self._field(piece)
+        return self._call(piece, path)
+
+    def _number(self, piece: Syntax) -> float:
+        value = float(piece.text)
+        vanishes = value == 0 and any(digit in "123456789" for digit in piece.text.lower().partition("e")[0])
+        if vanishes or not in_range(value):
+            raise self.refuse(f"{piece.text} is out of range", piece, "Numbers lie between 1e-15 and 1e15.")
+        return value
+
+    def _field(self, piece: Syntax) -> Node:
+        if piece.text in self.fields:
+            return field_node(piece.text)
+        if (days := ADV.fullmatch(piece.text)) and "amount" in self.fields:
+            return call("ts_mean", field_node("amount"), window=float(days[1]))
+        if piece.text in OPERATORS:
+            operator = OPERATORS[piece.text]
+            raise self.refuse(f"{piece.text} is an operator, not a field", piece, _lesson(operator))
+        if piece.text in self.groups:
+            raise self.refuse(
+                f"{piece.text} is a grouping, not a field", piece, "It goes last: group_demean(returns, sector)."
+            )
+        raise self.refuse(f"unknown field '{piece.text}'", piece, self._meant(piece.text, self.fields, "Fields"))
+
+    def _meant(self, name: str, known: Collection[str], title: str) -> str:
+        low = name.lower()
+        guess = SYNONYMS.get(low, "") if f"ts_{low}" not in known else f"ts_{low}"
+        guess = guess if guess in known else nearest(name, known)
+        meant = [f"Did you mean {guess}?"] if guess else []
+        if known is OPERATORS:
+            return " ".join(
+                [*meant, _lesson(OPERATORS[guess]) if guess else "All are listed by: alphaloom factor operators"]
+            )
+        return " ".join([*meant, *([f"{title}: {', '.join(sorted(known))}."] if len(known) <= 20 else [])])
+
+    def _call(self, piece: Syntax, path: Path) -> Node:
+        operator = OPERATORS.get(piece.text)
+        if operator is None:
+            if piece.text in self.fields:
+                raise self.refuse(
+                    f"{piece.text} is a field and takes no arguments",
+                    piece,
+                    f"For an earlier day: delay({piece.text}, 1).",
+                )
+            raise self.refuse(
+                f"unknown operator '{piece.text}'", piece, self._meant(piece.text, OPERATORS, "Operators")
+            )
+        given = [arg for arg in piece.args if arg.kind != "keyword"]
+        named = self._named(piece, operator)
+        positional = operator.positional
+        if operator.takes_many:
+            positional += (positional[-1],) * (len(given) - len(positional))
+        slots = [argument for argument in positional if argument.name not in named]
+        self._check_count(piece, operator, given, slots)
+        paired = list(zip(slots, given, strict=False))
+        nodes = [
+            self._argument(argument, arg, operator, (*path, place))
+            for place, (argument, arg) in enumerate(pair for pair in paired if pair[0].is_node)
+        ]
+        numbers = {argument.name: arg for argument, arg in paired if not argument.is_node} | named
+        return Node(operator.name, tuple(nodes), self._numbers(operator, numbers))
+
+    def _named(self, piece: Syntax, operator: Operator) -> dict[str, Syntax]:
+        """Return the arguments that were given by name."""
+        found: dict[str, Syntax] = {}
+        known = {argument.name for argument in operator.numbers}
+        for arg in piece.args:
+            if arg.kind != "keyword":
+                if found:
+                    raise self.refuse("arguments by name come last", arg, _lesson(operator))
+                continue
+            if arg.text not in known:
+                guess = nearest(arg.text, known)
+                meant = f"Did you mean {guess}? " if guess else ""
+                raise self.refuse(f"{operator.name} has no keyword '{arg.text}'", arg, meant + _lesson(operator))
+            if arg.text in found:
+                raise self.refuse(f"{arg.text} is given twice", arg, _lesson(operator))
+            found[arg.text] = arg.args[0]
+        return found
+
+    def _check_count(self, piece: Syntax, operator: Operator, given: list[Syntax], slots: list[Argument]) -> None:
+        needed = sum(argument.default is None for argument in slots)
+        if needed <= len(given) <= len(slots):
+            return
+        all_needed = sum(argument.default is None for argument in operator.positional)
+        plural = "" if all_needed == 1 else "s"
+        takes = (
+            f"{all_needed}" if all_needed == len(operator.positional) else f"{all_needed} or {len(operator.positional)}"
+        )
+        was = f"{len(given)} {'was' if len(given) == 1 else 'were'} given"
+        place = given[len(slots)] if len(given) > len(slots) else piece
+        raise self.refuse(f"{operator.name} takes {takes} argument{plural}; {was}", place, _lesson(operator))
+
+    def _argument(self, argument: Argument, piece: Syntax, operator: Operator, path: Path) -> Node:
+        if argument.kind != "group":
+            return self._kept(piece, path)
+        self.places[path] = piece.at
+        if piece.kind != "name" or piece.text not in self.groups:
+            hint = f"{self._meant(piece.text, self.groups, 'Groupings')} {_lesson(operator)}"
+            raise self.refuse(f"{operator.name} needs a grouping here, not '{piece.text}'", piece, hint)
+        return group(piece.text)
+
+    def _numbers(self, operator: Operator, pieces: dict[str, Syntax]) -> tuple[tuple[str, float], ...]:
+        """Return the numbers of a call in the order of the signature, without those equal to their default."""
+        found: dict[str, float] = {}
+        for argument in operator.numbers:
+            if argument.name in pieces:
+                read = self._word if argument.choices else self._literal
+                found[argument.name] = read(argument, pieces[argument.name], operator)
+        window = found.get("window")
+        self._check_order(operator, found, pieces)
+        optional = [each for each in operator.numbers if each.keyword or each.default]
+        defaults = {each.name: window if each.default is None else each.default for each in optional}
+        return tuple((name, value) for name, value in found.items() if defaults.get(name) != value)
+
+    def _check_order(self, operator: Operator, found: dict[str, float], pieces: dict[str, Syntax]) -> None:
+        for smaller, larger in (("min_periods", "window"), ("low", "high")):
+            if found.get(smaller, 0.0) > found.get(larger, float("inf")):
+                raise self.refuse(f"{smaller} exceeds {larger}", pieces[smaller], _lesson(operator))
+
+    def _word(self, argument: Argument, piece: Syntax, operator: Operator) -> float:
+        """Return the position of a chosen word."""
+        if piece.kind != "name" or piece.text not in argument.choices:
+            meant = nearest(piece.text, argument.choices)
+            hint = f"It is one of {', '.join(argument.choices)}. {_lesson(operator)}"
+            hint = (f"Did you mean {meant}? " if meant else "") + hint
+            raise self.refuse(f"{argument.name} of {operator.name} cannot be '{piece.text}'", piece, hint)
+        return float(argument.choices.index(piece.text))
+
+    def _literal(self, argument: Argument, piece: Syntax, operator: Operator) -> float:
+        if piece.kind != "number":
+            wanted = "a whole number of days" if argument.kind == "window" else "a number"
+            raise self.refuse(f"{argument.name} of {operator.name} must be {wanted}", piece, _lesson(operator))
+        value = self._number(piece)
+        if argument.kind == "window" and value < 0:
+            raise self._future(piece, operator)
+        if argument.kind == "window" and value != int(value):
+            self.warnings.append(f"the window {piece.text} of {operator.name} was floored to {int(value)}")
+            value = float(int(value))
+        if not argument.low <= value <= argument.high or (argument.whole and value != int(value)):
+            raise self.refuse(
+                f"{argument.name} of {operator.name} cannot be {piece.text}",
+                piece,
+                f"{_bounds(argument)} {_lesson(operator)}",
+            )
+        return value
+
+    def _future(self, piece: Syntax, operator: Operator) -> ParseError:
+        days = piece.text[1:]
+        return self.refuse(
+            f"{operator.name} with {piece.text} would read {days} day{'' if days == '1' else 's'} into the future",
+            piece, f"Windows count back: {operator.example}.", "causal",
+        )  # fmt: skip
+
+
+def _lesson(operator: Operator) -> str:
+    return f"Write {operator.signature}, for example {operator.example}."
+
+
+def _bounds(argument: Argument) -> str:
+    kind = "a whole number" if argument.whole else "a number"
+    low, high = (render_number(each) if abs(each) < LARGEST_NUMBER else "" for each in (argument.low, argument.high))
+    limits = f" from {low} to {high}" if low and high else f" of at least {low}" if low else ""
+    return f"It is {kind}{limits}."

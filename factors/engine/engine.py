@@ -1,0 +1,161 @@
+"""Compute expressions over a panel: an interpreter of compiled kernels over the distinct subtrees of a batch.
+
+A new expression costs no compiling. Values are float32, sums inside the kernels float64; the same expression gives
+the same bytes whatever else is in the batch, in the cache, or how many threads there are.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import NotAFormula
+from ..kernels.cells import Array
+from ..language.fields import FIELDS, GROUPS
+from ..language.node import Node
+from ..language.parse import parse
+from .buffers import Pool, Scratch, SubtreeCache
+from .plan import lay_out
+from .run import Run
+from .store import Store
+from .workers import Workers, usable_cores
+
+if TYPE_CHECKING:
+    from ...market.panel import Panel
+    from ..language.expression import Expression
+
+STREAMED = 16
+"""Expressions that a stream computes together: enough to share subtrees, few enough to hold."""
+
+
+class Engine:
+    """Evaluates expressions over one panel.
+
+    Parameters
+    ----------
+    panel : Panel
+        Days x names. Its fields are read as float32, once; cells that are not finite are missing.
+    cache_bytes : int
+        Bytes of subtrees that are kept between calls; 0 keeps none.
+    threads : int, optional
+        Threads that share each kernel; None: two where there are two cores.
+    """
+
+    def __init__(self, panel: Panel, *, cache_bytes: int = 256 << 20, threads: int | None = None) -> None:
+        self.panel = panel
+        self._workers = Workers(min(2, usable_cores()) if threads is None else threads)
+        self._store = Store(panel, self._workers.threads)
+        self._pool = Pool(panel.universe.size)
+        self._scratch = Scratch()
+        self._cache = SubtreeCache(cache_bytes)
+        self._keeps = cache_bytes > 0
+        self._lock = threading.Lock()
+
+    def evaluate(self, expressions: Sequence[Expression | str], *, out: Sequence[Array] | None = None) -> list[Array]:
+        """Compute a batch; subtrees that occur more than once are computed once.
+
+        Parameters
+        ----------
+        expressions : sequence of Expression or str
+            Formulas, parsed or not.
+        out : sequence of NDArray[np.float32], optional
+            Arrays ``[T, N]`` to write to, one for each expression: whoever evaluates again and again saves the fresh
+            memory.
+
+        Returns
+        -------
+        list of NDArray[np.float32]
+            One array ``[T, N]`` for each, in order; NaN where a value is missing and outside the universe. They are
+            the caller's own.
+
+        Raises
+        ------
+        ValueError
+            If `out` has another number of arrays, or one of another shape, type or layout.
+        TypeError
+            If `expressions` is one text.
+        PanelLacksField
+            If a formula reads a column or grouping that the panel does not have; nothing is computed then.
+        ParseError, NotAFormula
+            If a text is no formula.
+        """
+        if isinstance(expressions, str):
+            raise TypeError(f"`expressions` is a list of formulas, got one text: write [{expressions!r}]")
+        return self.compute([self._parsed(each).canonical for each in expressions], out=out)
+
+    def compute(self, trees: Sequence[Node], *, out: Sequence[Array] | None = None) -> list[Array]:
+        """Compute a batch of trees as they are, canonical or not; otherwise as `evaluate`."""
+        results = self._room(len(trees), out)
+        with self._lock:
+            plan = lay_out(trees, self._cache.__contains__, keeps=self._keeps)
+            run = Run(plan, self._store, self._pool, self._scratch, self._cache, self._workers)
+            run.fill(results)
+        return results
+
+    def stream(self, expressions: Iterable[Expression | str], *, together: int = STREAMED) -> Iterator[Array]:
+        """Compute any number of expressions, a few at a time, in order.
+
+        Memory stays bounded whatever their number: the results of one group, what is shared within it, and the cache.
+
+        Parameters
+        ----------
+        expressions : iterable of Expression or str
+            Formulas, parsed or not; read as they are needed.
+        together : int
+            How many are computed in one batch. More share more subtrees and take more memory, never other values.
+
+        Yields
+        ------
+        NDArray[np.float32]
+            One array ``[T, N]`` for each expression, as from `evaluate`; the caller's own.
+
+        Raises
+        ------
+        PanelLacksField, ParseError
+            As `evaluate`, when the group of the bad formula is reached.
+        ValueError
+            If `together` is below 1.
+        """
+        if together < 1:
+            raise ValueError(f"`together` must be at least 1, got {together}")
+        waiting = iter(expressions)
+        while group := list(islice(waiting, together)):
+            yield from self.evaluate(group)
+
+    @property
+    def cached_bytes(self) -> int:
+        """Return the bytes of subtrees that are kept."""
+        return self._cache.bytes
+
+    def _room(self, count: int, out: Sequence[Array] | None) -> list[Array]:
+        """Return the arrays that results are written to."""
+        shape = self.panel.universe.shape
+        if out is None:
+            return [np.empty(shape, np.float32) for _ in range(count)]
+        if len(out) != count:
+            raise ValueError(f"`out` has {len(out)} arrays for {count} expressions")
+        for at, each in enumerate(out):
+            if (
+                each.shape != shape
+                or each.dtype != np.float32
+                or not (each.flags.c_contiguous and each.flags.writeable)
+            ):
+                raise ValueError(
+                    f"`out[{at}]` must be a writeable C-contiguous float32 array of the shape {shape}, "
+                    f"got {each.dtype} {each.shape}"
+                )
+        return list(out)
+
+    def _parsed(self, expression: Expression | str) -> Expression:
+        if isinstance(expression, str):
+            expression = parse(expression, fields={*FIELDS, *self.panel.fields}, groups={*GROUPS, *self.panel.groups})
+        if expression.code:  # its tree is for comparing, and would compute something else
+            raise NotAFormula(
+                "The engine computes formulas; Python code is run by the sandbox alone.", field="expression",
+                hint="From Python: alphaloom.sandbox.Sandbox. By hand: alphaloom factor score FILE.py",
+            )  # fmt: skip
+        return expression

@@ -1,0 +1,99 @@
+"""Bring a tree to the steps that the engine computes: definitions written out, long sums as chains, powers made cheap.
+
+What is rewritten gives the same values, but for rounding in long products: a sum with a negative term is a difference,
+and a square is a product. The canonical form gathers the factors above and below the line; float32 cannot hold
+``amount * amount * cap * cap``, so ratios are computed factor by factor, one above and one below the line in turn.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from ..definitions import expanded
+from ..language.node import Node, call, number
+from ..operators import OPERATORS
+
+HALF, TWO = number(0.5), number(2)
+LARGEST_POWER = 16
+"""Exponent up to which a power is a product; as in the canonical form."""
+
+
+@functools.lru_cache(maxsize=4096)
+def lowered(node: Node) -> Node:
+    """Return the tree as the engine computes it; equal subtrees of different trees stay equal."""
+    node = expanded(node)
+    if node.is_leaf:
+        return node
+    if node.op in ("mul", "div", "power") and (ratio := _in_turn(list(_factors(node, 1)))):
+        return ratio
+    args = tuple(lowered(arg) for arg in node.args)
+    if len(args) > 2 and OPERATORS[node.op].many and OPERATORS[node.op].family in ("elementwise", "logic"):
+        chain = args[0]
+        for arg in args[1:]:
+            chain = _step(Node(node.op, (chain, arg)))
+        return chain
+    return _step(node if args == node.args else node.with_args(*args))
+
+
+def _factors(node: Node, power: int) -> Iterator[tuple[Node, int]]:
+    """Yield the factors of a product with their exponents; what is a ratio or a negative power below the line is one."""
+    node = expanded(node)
+    if node.op == "mul":
+        for arg in node.args:
+            yield from _factors(arg, power)
+    elif node.op == "div" and power > 0:
+        yield from _factors(node.args[0], power)
+        yield from _factors(node.args[1], -power)
+    elif node.op == "power" and (whole := _whole(node.args[1])):
+        yield from _factors(node.args[0], power * whole)
+    else:
+        yield node, power
+
+
+def _whole(exponent: Node) -> int:
+    """Return a small whole number above 1, 0 for any other exponent."""
+    value = exponent.value or 0.0
+    return int(value) if exponent.op == "number" and value == int(value) and 2 <= value <= LARGEST_POWER else 0
+
+
+def _in_turn(factors: list[tuple[Node, int]]) -> Node | None:
+    """Multiply and divide in turn, constants first; None where the tree as it stands is as safe."""
+    powers = [abs(power) for _, power in factors]
+    constants = any(node.op == "number" for node, _ in factors)
+    below = any(power < 0 for _, power in factors)
+    if sum(powers) <= 2 or not (below or (constants and max(powers) > 1)):
+        return None
+    whole = 1 if constants else math.gcd(*powers)
+    factors = sorted(((node, power // whole) for node, power in factors), key=lambda each: each[0].op != "number")
+    above = [node for node, power in factors for _ in range(power)]
+    under = [node for node, power in factors for _ in range(-power)]
+    if whole > 1 and len(above) + len(under) == 1:
+        return None
+    while len(above) > 1 and above[0].op == "number":
+        above[:2] = [Node("mul", (lowered(above[0]), lowered(above[1])))]
+    chain = None
+    for over, low in zip_longest(above, under):
+        if over is not None:
+            chain = lowered(over) if chain is None else Node("mul", (chain, lowered(over)))
+        if low is not None:
+            chain = Node("div", (chain or number(1), lowered(low)))
+    assert chain is not None
+    return chain if whole == 1 else _step(call("power", chain, number(whole)))
+
+
+def _step(node: Node) -> Node:
+    """Return a step, or a cheaper one with the same values."""
+    if node.op == "add" and node.args[1].op == "neg":
+        return Node("sub", (node.args[0], node.args[1].args[0]))
+    if node.op == "add" and node.args[0].op == "neg":
+        return Node("sub", (node.args[1], node.args[0].args[0]))
+    if node.op in ("power", "signed_power") and node.args[1] in (HALF, TWO):
+        base, squared = node.args[0], node.args[1] == TWO
+        if node.op == "power":
+            return call("mul", base, base) if squared else call("sqrt", base)
+        size = call("abs", base)
+        return call("mul", base, size) if squared else call("mul", call("sign", base), call("sqrt", size))
+    return node

@@ -1,0 +1,192 @@
+"""Lay out a batch of expressions as stages of steps, in which every distinct subtree stands once.
+
+A stage is either some steps that work on a tile of columns, one after the other while the tile is in the cache, or one
+step that compares the names of a day. What a later stage reads, or the cache should keep, is stored; all other values
+live and die within their tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ..definitions import expanded
+from ..language.node import Node
+from ..language.signature import Compute
+from ..operators import OPERATORS
+from .lower import lowered
+
+WORTH_KEEPING = 2.0
+"""Nanoseconds a cell from which on an operator's values are kept for later batches: cheaper ones are computed again."""
+CHEAP = 0.8
+"""Nanoseconds a cell up to which a whole subtree is computed again by a later stage: storing and reading it costs as much."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Steps on a tile.
+
+    Attributes
+    ----------
+    steps : list of Node
+        Arguments before what reads them.
+    results : dict of Node to list of int
+        Which values are results, and their places in the batch.
+    """
+
+    steps: list[Node]
+    results: dict[Node, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Across:
+    """One step on whole rows, and the places of its values among the results."""
+
+    step: Node
+    results: list[int]
+
+
+Stage = Columns | Across
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a batch takes.
+
+    Attributes
+    ----------
+    stages : list of Stage
+        In the order of computing.
+    stored : dict of int to set of Node
+        For each stage the operator nodes whose values outlive their tile: read by a later stage, or worth keeping.
+    known : list of Node
+        Operator nodes whose values are at hand.
+    leaves : list of Node
+        Columns, numbers and groupings that are read.
+    done_with : dict of int to list of Node
+        The stored nodes that nobody reads after a stage.
+    """
+
+    stages: list[Stage]
+    stored: dict[int, set[Node]]
+    known: list[Node]
+    leaves: list[Node]
+    done_with: dict[int, list[Node]]
+
+
+def how(node: Node) -> Compute:
+    """Return how a step is computed."""
+    compute = OPERATORS[node.op].compute
+    assert compute is not None, f"{node.op} has neither a kernel nor a definition"
+    return compute
+
+
+def cost(node: Node) -> float:
+    """Return about what a subtree takes to compute, in nanoseconds a cell."""
+    node = expanded(node)
+    return 0.0 if node.is_leaf else how(node).cost + sum(cost(arg) for arg in node.args)
+
+
+def lay_out(trees: Sequence[Node], at_hand: Callable[[Node], bool], *, keeps: bool = False) -> Plan:
+    """Order the distinct subtrees of a batch; what is below a node that is at hand is left out.
+
+    With `keeps` the values of dear steps are stored, so that the cache may have them.
+    """
+    roots = [lowered(tree) for tree in trees]
+    walked = _Walk(at_hand)
+    for root in roots:
+        walked.visit(root)
+    stages = _with_cheap_ones_again(list(_stages(walked, roots)))
+    return _stored(walked, stages, keeps)
+
+
+class _Walk:
+    """The distinct subtrees of a batch, arguments before what reads them."""
+
+    def __init__(self, at_hand: Callable[[Node], bool]) -> None:
+        self.steps: list[Node] = []
+        self.known: list[Node] = []
+        self.leaves: list[Node] = []
+        self._at_hand = at_hand
+        self._seen: set[Node] = set()
+
+    def visit(self, node: Node) -> None:
+        """Put down a tree."""
+        if node in self._seen:
+            return
+        self._seen.add(node)
+        if node.is_leaf:
+            self.leaves.append(node)
+        elif self._at_hand(node):
+            self.known.append(node)
+        else:
+            for arg in node.args:
+                self.visit(arg)
+            self.steps.append(node)
+
+
+def _stages(walked: _Walk, roots: Sequence[Node]) -> Iterator[Stage]:
+    """Yield the stages: a run of steps on tiles ends where one needs whole rows."""
+    places: dict[Node, list[int]] = {}
+    for place, root in enumerate(roots):
+        places.setdefault(root, []).append(place)
+    at_once = {node: places[node] for node in (*walked.leaves, *walked.known) if node in places}
+    stage = Columns([], at_once)
+    for node in walked.steps:
+        if how(node).across:
+            if stage.steps or stage.results:
+                yield stage
+            yield Across(node, places.get(node, []))
+            stage = Columns([])
+            continue
+        stage.steps.append(node)
+        if node in places:
+            stage.results[node] = places[node]
+    if stage.steps or stage.results:
+        yield stage
+
+
+def _with_cheap_ones_again(stages: list[Stage]) -> list[Stage]:
+    """Let each stage on tiles compute again what is cheap and was computed by an earlier one."""
+    made: set[Node] = set()
+    for stage in stages:
+        if isinstance(stage, Across):
+            made.add(stage.step)
+            continue
+        steps: dict[Node, None] = {}
+        for node in stage.steps:
+            _again(node.args, made, steps)
+            steps[node] = None
+        made.update(stage.steps)
+        stage.steps[:] = steps
+    return stages
+
+
+def _again(args: Sequence[Node], made: set[Node], steps: dict[Node, None]) -> None:
+    """Put down those arguments of a step that an earlier stage made and that are cheap to make again."""
+    for arg in args:
+        if arg in made and arg not in steps and not how(arg).across and cost(arg) <= CHEAP:
+            _again(arg.args, made, steps)
+            steps[arg] = None
+
+
+def _stored(walked: _Walk, stages: list[Stage], keeps: bool) -> Plan:
+    """Find which values outlive their stage, and until when; a value made twice has two lives."""
+    made: dict[Node, int] = dict.fromkeys(walked.known, -1)
+    last: dict[tuple[Node, int], int] = {}
+    for at, stage in enumerate(stages):
+        steps = stage.steps if isinstance(stage, Columns) else [stage.step]
+        results = stage.results if isinstance(stage, Columns) else {}
+        made.update(dict.fromkeys(steps, at))
+        read = [*(arg for node in steps for arg in node.args), *results]
+        last.update({(node, made[node]): at for node in read if node in made and made[node] != at})
+        if keeps:
+            for node in steps:
+                if how(node).cost >= WORTH_KEEPING:
+                    last.setdefault((node, at), at)
+    stored: dict[int, set[Node]] = {}
+    done_with: dict[int, list[Node]] = {}
+    for (node, born), at in last.items():
+        stored.setdefault(born, set()).add(node)
+        done_with.setdefault(at, []).append(node)
+    return Plan(stages, stored, walked.known, walked.leaves, done_with)

@@ -1,0 +1,123 @@
+"""Compile every kernel once, so that no first formula has to wait."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..kernels.kernel_cache import folder, processor
+from ..language.node import Node, call, field_node, group
+from ..language.signature import Argument
+from ..operators import OPERATORS
+from .engine import Engine
+from .ranks import rank_rows, row_rank_correlation
+from .workers import usable_cores
+
+if TYPE_CHECKING:
+    from ...market.panel import Panel
+
+
+def warm_up(progress: Callable[[str], None] | None = None) -> None:
+    """Compile every kernel that an earlier process has not compiled yet; on two cores, with a second process.
+
+    Machine code is kept on disk in the user's cache folder (or `NUMBA_CACHE_DIR`), and loaded when a formula first needs
+    it; where nothing can be written it lasts as long as the process.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called with a line after each step: ``compiled 12 of 63``. Not called where all is there already.
+    """
+    complete = Path(folder()) / "complete.txt"
+    if _noted(complete):
+        return
+    steps = list(_steps())
+    second = _second_process() if usable_cores() > 1 else None
+    try:
+        for done, step in enumerate((*steps[0::2], *steps[1::2]), start=1):
+            if done == len(steps[0::2]) + 1 and second is not None:
+                second.wait()
+            step()
+            if progress is not None:
+                progress(f"compiled {done} of {len(steps)}")
+    finally:
+        if second is not None:
+            second.kill()
+            second.wait()
+    with contextlib.suppress(OSError):
+        _note(complete)
+
+
+def _noted(complete: Path) -> bool:
+    """Tell whether every kernel has been compiled for this processor, numba and Python."""
+    try:
+        return processor() in complete.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+
+
+def _note(complete: Path) -> None:
+    """Put down that every kernel has been compiled; only where machine code was kept."""
+    if complete.parent.is_dir():
+        with complete.open("a", encoding="utf-8") as lines:
+            lines.write(processor() + "\n")
+
+
+def _second_process() -> subprocess.Popen[bytes] | None:
+    """Start a process that compiles the other half of the kernels; if it fails, this one does them all."""
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError:
+        return None
+
+
+def _steps() -> Iterator[Callable[[], object]]:
+    """Yield calls that between them need every kernel, each with the types that the engine hands over."""
+    engine = Engine(_smallest_panel(), cache_bytes=0, threads=1)
+    for name, operator in OPERATORS.items():
+        if operator.compute:
+            yield partial(engine.compute, [_example(name)])
+    for kind in (np.float32, np.float64):
+        values = np.ones((2, 2), kind)
+        yield partial(rank_rows, values)
+        yield partial(row_rank_correlation, values, values)
+
+
+def _example(name: str) -> Node:
+    """Make a step of an operator from a column and the lowest numbers that it allows."""
+    operator = OPERATORS[name]
+    args = [group("group") if argument.kind == "group" else field_node("close") for argument in operator.nodes]
+    return call(name, *args, params={argument.name: _number(argument) for argument in operator.numbers})
+
+
+def _number(argument: Argument) -> float:
+    if argument.name == "window":
+        return 2.0
+    return argument.default if argument.default is not None else max(argument.low, 0.0)
+
+
+def _smallest_panel() -> Panel:
+    """Make a panel of three days and two names."""
+    from ...market.panel import Panel
+
+    dates = np.datetime64("2020-01-01") + np.arange(3)
+    values = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    fields = {name: values for name in ("open", "high", "low", "close", "volume")}
+    return Panel.build(dates, ("A", "B"), fields, groups={"group": ("a", "b")})
+
+
+if __name__ == "__main__":
+    for each in list(_steps())[1::2]:
+        each()

@@ -1,0 +1,233 @@
+"""Read a formula: names, arguments, units and days are checked, and every refusal says how to mend it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Collection
+
+from ..canonical.canonical import canonical, core, unsigned
+from ..canonical.linear import BadConstant
+from ..definitions import written_out, written_size
+from ..describe.render import as_syntax, render
+from ..engine.build import Builder, in_range
+from ..errors import ParseError
+from ..python import is_python, read_python
+from .expression import Expression
+from .fields import FIELDS, GROUPS
+from .interval import days_read
+from .node import Node, Path, walk
+from .syntax import DEEPEST, LONGEST, Syntax, read, too_deep
+from .types import Mismatch, judged
+
+LARGEST_SIZE = 200
+CONSTANTS = "Constants are worked out when a formula is read: they must be numbers between 1e-15 and 1e15."
+
+
+def parse(
+    text: str,
+    *,
+    fields: Collection[str] | None = None,
+    groups: Collection[str] | None = None,
+    dialect: str = "alphaloom",
+) -> Expression:
+    """Read a formula, or the code of a Python factor, into an `Expression`.
+
+    Parameters
+    ----------
+    text : str
+        The formula: ``rank(ts_std(returns, 30)) * -1``; or source that defines ``factor(panel)``.
+    fields : collection of str, optional
+        The columns that may be read; by default the standard ones.
+    groups : collection of str, optional
+        The groupings that may be named; by default ``sector`` and ``industry``.
+    dialect : str
+        The language that the formula is written in (see `dialects`). What a foreign formula means is kept; where its
+        units do not agree, and where it differs from what the same words mean here, `Expression.warnings` says so.
+
+    Returns
+    -------
+    Expression
+        The formula with its canonical form, id, unit and proof of causality.
+
+    Raises
+    ------
+    ParseError
+        With the place, the reason, the stage (``parse``, ``types``, ``causal``, ``dialect`` or ``python``) and a hint.
+    """
+    return _parse(
+        text,
+        frozenset(FIELDS if fields is None else fields),
+        frozenset(GROUPS if groups is None else groups),
+        dialect,
+    )
+
+
+def express(node: Node, *, fields: Collection[str] | None = None, groups: Collection[str] | None = None) -> Expression:
+    """Return the `Expression` of a tree that was built, with every check that reading its text makes.
+
+    It is what `parse` says of ``render(node)``, but that a difference inside a sum keeps its own node; it takes about half
+    as long, since no text is read.
+
+    Raises
+    ------
+    ParseError
+        As `parse`; its place is not known.
+    """
+    known = frozenset(FIELDS if fields is None else fields)
+    builder = Builder(render(node), known, frozenset(GROUPS if groups is None else groups))
+    return _proven(builder, builder.whole(as_syntax(node)), forgiving=False)
+
+
+@functools.lru_cache(maxsize=2048)
+def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: str) -> Expression:
+    if is_python(text):
+        return read_python(text, fields, groups)
+    builder = Builder(text, fields, groups)
+    own = dialect == "alphaloom"
+    root = _built(builder, read(text) if own else _imported(builder, dialect), dialect)
+    return _proven(builder, root, forgiving=not own)
+
+
+def _proven(builder: Builder, root: Node, *, forgiving: bool) -> Expression:
+    """Return the expression of a tree: its size, units and days are checked, and its canonical form is found."""
+    text = builder.text
+    _refuse_large(root, text)
+    _refuse_explosion(root, text)
+    unit = _typed(builder, root, forgiving=forgiving)
+    lookback = days_read(root)
+    if lookback.hi > 0:
+        raise ParseError(
+            "the formula reads the future", text=text, stage="causal", hint="Windows count back: delay(x, 1)."
+        )
+    reads = _read_names(builder, root)
+    plain = _canonical(builder, root)
+    _refuse_large(plain, text)
+    canonical_text = render(plain)
+    if len(canonical_text) > LONGEST:
+        said = f"the formula has {len(canonical_text)} characters in its canonical form; {LONGEST} are allowed"
+        raise ParseError(said, text=text, hint="Shorten it: what repeats a long part is written out each time.")
+    return Expression(
+        text=text,
+        root=root,
+        canonical=plain,
+        canonical_text=canonical_text,
+        id="f" + hashlib.sha256(canonical_text.encode()).hexdigest()[:16],
+        unsigned=unsigned(plain),
+        core=core(plain),
+        lookback=lookback,
+        warmup=-lookback.lo,
+        unit=unit,
+        size=root.size,
+        depth=root.depth,
+        constants=sum((node.op == "number") + len(node.params) for _, node in walk(root)),
+        fields=reads,
+        warnings=tuple(dict.fromkeys(builder.warnings)),
+    )
+
+
+def _built(builder: Builder, syntax: Syntax, dialect: str) -> Node:
+    """Return the tree; where it has mistakes, its units are judged all the same, so that all are told at once."""
+    try:
+        return builder.whole(syntax)
+    except ParseError as error:
+        if dialect == "alphaloom":
+            units = (_unit_error(builder, each) for each in judged(builder.root).mismatches)
+            error.others = tuple(sorted((*error.others, *units), key=lambda each: each.at))
+        raise
+
+
+def _imported(builder: Builder, dialect: str) -> Syntax:
+    """Read a formula of another language into our syntax; what differs is a warning."""
+    from ..dialects import read_foreign  # most formulas are our own
+
+    imported = read_foreign(builder.text, dialect, fields=builder.fields, groups=builder.groups)
+    builder.warnings += imported.notes
+    return imported.syntax
+
+
+def _read_names(builder: Builder, root: Node) -> frozenset[str]:
+    """Return the columns and groupings that are read, those of definitions too."""
+    leaves = [node for _, node in walk(written_out(root))]
+    columns = {node.name for node in leaves if node.op == "field"}
+    if not columns:
+        hint = f"Fields: {', '.join(sorted(builder.fields))}"
+        raise ParseError("the formula reads no field", text=builder.text, stage="types", hint=hint)
+    if lacking := sorted(columns - builder.fields):
+        raise _field_of_definition(builder, root, lacking[0])
+    return frozenset(columns | {node.name for node in leaves if node.op == "group"})
+
+
+def _field_of_definition(builder: Builder, root: Node, field: str) -> ParseError:
+    """Return the error that points at the operator whose definition reads a column that is not there."""
+    readers = [
+        (path, node) for path, node in walk(root) if any(leaf.name == field for _, leaf in walk(written_out(node)))
+    ]
+    path, node = max(readers, key=lambda each: len(each[0]))
+    return ParseError(
+        f"{node.op} reads the field {field}, which is not there", at=builder.places.get(path, 0), text=builder.text,
+        hint=f"Fields: {', '.join(sorted(builder.fields))}. What it stands for: alphaloom factor operators {node.op}",
+    )  # fmt: skip
+
+
+def _refuse_large(root: Node, text: str) -> None:
+    if root.depth > DEEPEST:
+        raise too_deep(text, 0)
+    if root.size > LARGEST_SIZE:
+        raise ParseError(
+            f"the formula has {root.size} nodes; {LARGEST_SIZE} are allowed", text=text,
+            hint="Test its parts as factors of their own.",
+        )  # fmt: skip
+
+
+def _refuse_explosion(root: Node, text: str) -> None:
+    """Refuse a formula that becomes too large when its definitions are written out, before that is done."""
+    size = written_size(root)
+    if size > LARGEST_SIZE:
+        raise ParseError(
+            f"the formula has {size} nodes when its operators are written out; {LARGEST_SIZE} are allowed", text=text,
+            hint="Operators that stand for a formula grow fast inside each other: `alphaloom factor operators NAME` shows it.",
+        )  # fmt: skip
+
+
+def _typed(builder: Builder, root: Node, *, forgiving: bool) -> str:
+    """Return the unit of a tree; units that disagree are refused, or are warnings of a formula from elsewhere."""
+    found = judged(root)
+    refused = [each for each in found.mismatches if each.firm or not forgiving]
+    if refused:
+        error, *others = sorted((_unit_error(builder, each) for each in refused), key=lambda error: error.at)
+        error.others = tuple(others)
+        raise error
+    builder.warnings += [f"units do not agree: {mismatch.message}" for mismatch in found.mismatches]
+    return found.unit.name
+
+
+def _unit_error(builder: Builder, mismatch: Mismatch) -> ParseError:
+    """Return a mismatch as an error that points at its place."""
+    place = builder.places.get(mismatch.path, 0)
+    return ParseError(mismatch.message, at=place, text=builder.text, stage="types", hint=mismatch.hint)
+
+
+def _canonical(builder: Builder, root: Node) -> Node:
+    try:
+        plain = canonical(root)
+    except BadConstant as refusal:
+        place = builder.places.get(_bad_constant(root), 0)
+        raise ParseError(str(refusal), at=place, text=builder.text, stage="types", hint=CONSTANTS) from None
+    for _, node in walk(plain):
+        if node.op == "number" and not in_range(node.value or 0.0):
+            raise ParseError(
+                f"a constant of the formula becomes {node.value:g}", text=builder.text, stage="types", hint=CONSTANTS
+            )
+    return plain
+
+
+def _bad_constant(root: Node) -> Path:
+    """Return the path of the innermost step whose constants cannot be worked out."""
+    found: Path = ()
+    for path, node in walk(root):
+        try:
+            canonical(node)
+        except BadConstant:
+            found = max(found, path, key=len)
+    return found

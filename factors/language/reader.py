@@ -1,0 +1,246 @@
+"""Read the grammar file with lark, and say in our words what it stumbles over."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from ..errors import ParseError
+from ..operators import OPERATORS
+from .syntax import DEEPEST, Syntax, too_deep
+
+Branch = Tree[Token]
+Infix = Mapping[str, str]
+
+SYMBOLS: Infix = MappingProxyType(
+    {
+        "+": "add", "-": "sub", "*": "mul", "/": "div",
+        "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
+    }
+)  # fmt: skip
+JOINERS: Infix = MappingProxyType({"disjunction": "or", "either": "or", "conjunction": "and", "both": "and"})
+CHOICE = "A choice is written where(condition, x, y): where(close > open, volume, 0)."
+EARLIER = "Use parentheses, and delay(x, d) for earlier days: delay(close, 1)."
+QUOTES = "Names are written without quotes: group_rank(returns, sector)."
+FOREIGN: Mapping[str, str] = MappingProxyType(
+    {
+        "^": "A power is written x ** 2.",
+        "?": CHOICE,
+        ":": CHOICE,
+        "!": "Write ~x for not, and != for different: ~(close > open).",
+        "$": "Fields are written without $: close.",
+        "%": "There is no remainder operator.",
+        "[": EARLIER,
+        "]": EARLIER,
+        ".": "Write a call, not a method: delay(close, 1) for close.shift(1).",
+        ";": "Write one formula, without a semicolon.",
+        "#": "Leave the comment away: a formula is one expression.",
+        "{": "Use parentheses: rank(close - open).",
+        "}": "Use parentheses: rank(close - open).",
+        **dict.fromkeys("\"'`\u2018\u2019\u201c\u201d", QUOTES),
+        **dict.fromkeys("\u2212\u2013\u2014", "Write a plain minus: -returns."),
+        **dict.fromkeys("\u00d7\u00b7", "Write *: close * volume."),
+        "\u00f7": "Write /: close / open.",
+        "\u2264": "Write <=: close <= open.",
+        "\u2265": "Write >=: close >= open.",
+        "\u2260": "Write !=: close != open.",
+        **dict.fromkeys("\uff08\uff09\uff0c", "Write plain parentheses and commas: ts_mean(close, 20)."),
+    }
+)
+"""Signs of other languages, and what to write here."""
+ALLOWED = "A formula has names, numbers, + - * / ** < > == & | ~, commas and parentheses: rank(ts_mean(returns, 20))."
+
+
+def read_tree(text: str) -> Syntax:
+    """Read a formula that is neither empty nor too long."""
+    try:
+        tree: Branch = _grammar().parse(text)
+    except UnexpectedInput as unexpected:
+        raise taught(unexpected, text) from None
+    return TreeReader(text).read(tree.children[0], 1)
+
+
+def grammar_text() -> str:
+    """Return the grammar of the language, as Lark reads it."""
+    return files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
+
+
+@functools.cache
+def _grammar() -> Lark:
+    return Lark(grammar_text(), parser="lalr", propagate_positions=True, maybe_placeholders=False)
+
+
+class TreeReader:
+    """Turn the parser's tree into syntax with places, counting levels; a chain of one precedence is one level."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def read(self, branch: Branch | Token, level: int) -> Syntax:
+        """Return the syntax of a branch that stands on some level below the root."""
+        assert isinstance(branch, Tree)
+        at, end = int(branch.meta.start_pos), int(branch.meta.end_pos)
+        if level > DEEPEST:
+            raise too_deep(self.text, at)
+        if branch.data in ("number", "name"):
+            return Syntax(str(branch.data), str(branch.children[0]), at, end)
+        if branch.data in ("call", "keyword"):
+            name, *below = branch.children
+            args = tuple(self.read(each, level + 1) for each in below)
+            return Syntax(str(branch.data), str(name), at, end, args)
+        if branch.data in ("signed", "negated", "power"):
+            return self._prefix_or_power(branch, at, end, level)
+        if branch.data in JOINERS:
+            return self._chain(
+                branch.children[0], [(JOINERS[branch.data], each) for each in branch.children[1:]], level
+            )
+        rest = branch.children[1:]
+        pairs = [(SYMBOLS[str(rest[place])], rest[place + 1]) for place in range(0, len(rest), 2)]
+        if branch.data == "comparison" and len(pairs) > 1:
+            self._refuse_chained(rest[2])
+        return self._chain(branch.children[0], pairs, level)
+
+    def _prefix_or_power(self, branch: Branch, at: int, end: int, level: int) -> Syntax:
+        args = tuple(self.read(each, level + 1) for each in branch.children if isinstance(each, Tree))
+        if branch.data == "power":
+            return Syntax("call", "power", at, end, args, infix=True)
+        if branch.data == "negated":
+            return Syntax("call", "not", at, end, args, infix=True)
+        minus = str(branch.children[0]) == "-"
+        if not minus:
+            return args[0]
+        if args[0].kind == "number" and not args[0].text.startswith("-"):
+            return Syntax("number", f"-{args[0].text}", at, end)
+        return Syntax("call", "neg", at, end, args, infix=True)
+
+    def _chain(self, first: Branch | Token, pairs: list[tuple[str, Branch | Token]], level: int) -> Syntax:
+        """Join a chain of one precedence from the left; three or more terms of a sum or product are one level."""
+        left = self.read(first, level + 1)
+        for op, branch in pairs:
+            right = self.read(branch, level + 1)
+            left = _joined(left, op, right, chained=len(pairs) > 1)
+        return left
+
+    def _refuse_chained(self, second: Branch | Token) -> None:
+        assert isinstance(second, Token)
+        raise ParseError(
+            "comparisons cannot be chained",
+            at=second.start_pos or 0, text=self.text,
+            hint="Write (low < open) & (open < high); & and | bind tighter than comparisons, as in Python.",
+        )  # fmt: skip
+
+
+def _joined(left: Syntax, op: str, right: Syntax, chained: bool) -> Syntax:
+    if op == "sub" and chained:
+        op, right = "add", Syntax("call", "neg", right.at, right.end, (right,), infix=True)
+    together = chained and left.infix and left.text == op and op in ("add", "mul", "and", "or") and left.open_chain
+    args = (*left.args, right) if together else (left, right)
+    return Syntax("call", op, left.at, right.end, args, infix=True, open_chain=chained)
+
+
+def taught(unexpected: UnexpectedInput, text: str) -> ParseError:
+    """Say in our words what the parser stumbled over."""
+    at = unexpected.pos_in_stream or 0
+    if isinstance(unexpected, UnexpectedCharacters):
+        hint = FOREIGN.get(text[at], ALLOWED)
+        return ParseError(f"'{text[at]}' is not part of the language", at=at, text=text, hint=hint)
+    assert isinstance(unexpected, UnexpectedToken)
+    token = unexpected.token
+    wants_value = "NAME" in unexpected.accepts | unexpected.expected
+    if token.type == "$END":
+        return _ended_early(text, wants_value)
+    before = text[:at].rstrip()
+    if text[at] == "=":
+        return _single_equals(text, at)
+    if token.type == "RPAR" and before.count("(") <= before.count(")"):
+        return ParseError("this ')' closes nothing", at=at, text=text, hint="Take it away, or open one before it.")
+    if wants_value:
+        return _no_value(text, at, before, str(token))
+    if token.type == "COMMA":
+        hint = "Write one formula; the arguments of a call stand in its parentheses: max(close, open)."
+        return ParseError("a comma stands outside of any call", at=at, text=text, hint=hint)
+    return _no_operator(text, at, before, str(token))
+
+
+def _single_equals(text: str, at: int) -> ParseError:
+    """Say what a lone = should be; ``> =`` was meant as one sign."""
+    apart = re.search(r"[<>!=]\s+$", text[:at])
+    hint = f"The sign {apart[0][0]}= has no space in it." if apart else "Two values are compared by ==: close == high."
+    return ParseError("'=' only names a keyword of a call", at=at, text=text, hint=hint)
+
+
+def _no_value(text: str, at: int, before: str, token: str) -> ParseError:
+    """Say where a value is missing."""
+    last = _last_word(before)
+    if token == last and token in ("&", "|"):
+        hint = f"Write one {token}, and parentheses around comparisons: (close > open) {token} (returns > 0)."
+        return ParseError(f"'{token}{token}' is not part of the language", at=at - 1, text=text, hint=hint)
+    hint = "Take the comma away, or write another argument." if last == "," else f"Example: {_example(before or token)}"
+    after = f" after '{last}'" if before else " at the start"
+    return ParseError(f"a value is missing{after}, before '{token}'", at=at, text=text, hint=hint)
+
+
+def _no_operator(text: str, at: int, before: str, token: str) -> ParseError:
+    """Say that two values stand side by side, and what may be missing between them."""
+    last = _last_word(before)
+    message = f"an operator is missing between '{last}' and '{token}'"
+    if last in OPERATORS and not OPERATORS[last].infix:
+        hint = f"Arguments stand in parentheses: {OPERATORS[last].example}."
+    elif last[0].isdigit() and len(before) == at and token[0].isalpha():
+        hint = f"A number is written without a unit, and a window counts rows: {last}."
+    elif re.search(r"[A-Za-z0-9_]\(", before) and before.count("(") > before.count(")"):
+        message = f"a comma or an operator is missing between '{last}' and '{token}'"
+        hint = "Arguments of a call have commas between them: ts_mean(returns, 20)."
+    else:
+        hint = "Two values need a sign between them: close * volume."
+    return ParseError(message, at=at, text=text, hint=hint)
+
+
+def _ended_early(text: str, wants_value: bool) -> ParseError:
+    end, last = len(text.rstrip()), _last_word(text)
+    if wants_value:
+        message = f"the formula ends after '{last}', where a value is missing"
+        return ParseError(message, at=end, text=text, hint=f"Example: {_example(text)}")
+    opened = _unclosed(text)
+    if not opened:
+        return ParseError(f"the formula ends too early, after '{last}'", at=end, text=text)
+    marks = "a closing ')' is" if len(opened) == 1 else f"{len(opened)} closing ')' are"
+    hint = f"'{_called(text, opened[-1])}(' at column {opened[-1] + 1} is still open."
+    return ParseError(f"{marks} missing at the end", at=end, text=text, hint=hint)
+
+
+def _unclosed(text: str) -> list[int]:
+    """Return the places of the brackets that are still open."""
+    opened: list[int] = []
+    for at, mark in enumerate(text):
+        if mark == "(":
+            opened.append(at)
+        elif mark == ")" and opened:
+            opened.pop()
+    return opened
+
+
+def _called(text: str, bracket: int) -> str:
+    """Return the name before a bracket; empty where it only groups."""
+    found = re.search(r"[A-Za-z_][A-Za-z0-9_]*$", text[:bracket])
+    return found[0] if found else ""
+
+
+def _example(before: str) -> str:
+    """Return a formula that uses well what stands last: a sign, or the call that is still open."""
+    word, opened = _last_word(before), _unclosed(before)
+    if word in ("(", ",") and opened:
+        word = _called(before, opened[-1])
+    found = (operator.example for name, operator in OPERATORS.items() if word and word in (name, operator.infix))
+    return next(found, "rank(ts_mean(returns, 20))")
+
+
+def _last_word(text: str) -> str:
+    found = re.findall(r"[A-Za-z0-9_.]+|\*\*|[<>=!]=|[^\sA-Za-z0-9_.]", text)
+    return found[-1] if found else ""

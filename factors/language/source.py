@@ -1,0 +1,91 @@
+"""Which market a campaign works on: a file of prices, or a synthetic market with alphas planted in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ...market import Nulling, Panel, PanelSource, SyntheticConfig, load_panel, nulled, read_panel
+from ...market.actions import Actions, read_actions
+from ..space.planted import PlantSettings, planted_market
+from .fields import FIELDS, GROUPS
+
+Label = Annotated[str, Field(pattern=r"^(confidential|jurisdiction:[A-Z]{2})$")]
+"""Says who may see a field: callers with the scope data:LABEL."""
+
+
+class MarketSettings(BaseModel):
+    """Names a market; without a panel it is simulated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(default="", description="what reports call the data")
+    panel: Path | None = Field(default=None, description="tidy Parquet or CSV; none: the synthetic market")
+    sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
+    as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
+    actions: Path | None = Field(default=None, description="splits and dividends: date, symbol, dividend, split")
+    volumes: Literal["", "quoted", "adjusted"] = Field(
+        default="", description="the panel's: as traded that day, or in shares of its last day"
+    )
+    labels: dict[str, tuple[Label, ...]] = Field(
+        default={}, description="who may see a field, e.g. {cap: [confidential]}"
+    )
+    derive: dict[str, str] = Field(default={}, description="fields to compute, e.g. {vwap: typical}")
+    nulled: Nulling | None = Field(default=None, description="make the panel null by the seed: nothing may be found")
+    synthetic: SyntheticConfig = SyntheticConfig()
+    plants: PlantSettings = PlantSettings()
+
+    @model_validator(mode="after")
+    def _volumes_are_declared(self) -> MarketSettings:
+        if self.actions is not None and not self.volumes:
+            raise ValueError(
+                "volumes: with actions say what the panel's volumes are, quoted (as traded that day) or adjusted (in shares "
+                "of its last day)"
+            )
+        return self
+
+    def beside(self, folder: Path) -> MarketSettings:
+        """Return the settings with paths that start from a folder made absolute."""
+        paths = {
+            name: (folder / path).absolute()
+            for name in ("panel", "sectors", "actions")
+            if (path := getattr(self, name))
+        }
+        return self.model_copy(update=paths)
+
+    def given(self, panel: str | Path | None, sectors: str | Path | None, as_of: date | None) -> MarketSettings:
+        """Return the settings with what a person names on the command line, whose paths start from where they stand."""
+        files = {"panel": panel, "sectors": sectors}
+        said: dict[str, Path | date] = {name: Path(path).absolute() for name, path in files.items() if path is not None}
+        return self.model_copy(update=said | ({"as_of": as_of} if as_of is not None else {}))
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Return the fields and groupings of the synthetic market; those of a file are known when it has been read."""
+        return (FIELDS, GROUPS) if self.panel is None else None
+
+    def read_actions(self) -> Actions | None:
+        """Read the file of splits and dividends, where one is named."""
+        return read_actions(self.actions) if self.actions else None
+
+    def open(self, seed: int) -> tuple[Panel, str]:
+        """Load or simulate the market and return its panel with the name of its data set.
+
+        Raises
+        ------
+        PanelError
+            Everything that is wrong with the file.
+        """
+        if self.panel is not None:
+            source = PanelSource(self.panel, self.sectors, self.as_of, self.derive, self.name)
+            if self.nulled is not None:
+                panel, name = nulled(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
+            else:
+                panel, name = load_panel(source), source.name
+            return replace(panel, volumes=self.volumes), name
+        config = self.synthetic.model_copy(update={"seed": seed})
+        return planted_market(config, self.plants).panel, self.name or f"synthetic-{seed}"

@@ -1,0 +1,106 @@
+"""Give every name of a day, or of its group, the mean, spread, sum or count of them all."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...kernels.cells import NAN, Array, Codes, Members, finite, group_count
+from ...kernels.kernel_cache import kernel
+from ...language.declare import ABSOLUTE, DDOF, EVEN, LINEAR, across
+from ...language.obvious import Values, variance
+from ...language.signature import Prose
+from .groups import UNKNOWN_GROUP, group_centres
+
+MEAN, DEVIATION, SUM, COUNT = 0, 1, 2, 3
+
+
+@kernel
+def _aggregate(count: float, mean: float, squares: float, ddof: int, what: int) -> float:
+    """Turn count, mean and squared deviations into what was asked for."""
+    if what == MEAN:
+        return mean
+    if what == SUM:
+        return mean * count
+    spread = math.sqrt(squares / (count - ddof)) if count > ddof else np.nan
+    return count if what == COUNT else spread
+
+
+@kernel
+def group_aggregate(
+    out: Array, values: Array, codes: Codes, member: Members, ddof: int, what: int, lo: int, hi: int
+) -> None:
+    """Aggregate the members of each group that have a value, and give it to each of them."""
+    sums = np.empty((3, group_count(codes)))
+    for day in range(lo, hi):
+        row, o = values[day], out[day]
+        group_centres(row, codes, member[day], sums)
+        for g in range(sums.shape[1]):
+            sums[0, g] = _aggregate(sums[0, g], sums[1, g], sums[2, g], ddof, what)
+        for j in range(o.size):
+            known = member[day, j] and codes[j] >= 0 and row[j] == row[j]
+            o[j] = finite(sums[0, codes[j]]) if known else NAN
+
+
+def aggregate(out: Array, values: Array, member: Members, ddof: int, what: int, lo: int, hi: int) -> None:
+    """Aggregate the members of each day: all are one group."""
+    group_aggregate(out, values, np.zeros(out.shape[1], np.int16), member, ddof, what, lo, hi)
+
+
+def _same(x: Values, value: float) -> Values:
+    return np.full(len(x), value)
+
+
+def _spread(x: Values, ddof: float) -> Values:
+    return _same(x, math.sqrt(variance(x, ddof)))
+
+
+FEW = "Fewer than two names give NaN."
+
+MEAN_ACROSS = across(
+    "mean_across", "x", "same",
+    Prose("Mean of x over the names, on each of them.", "the cross-sectional mean of {x}", "mean_across(returns)"),
+    aggregate, fixed=(1, MEAN), scaling=LINEAR, reference=lambda x: _same(x, x.mean()),
+)  # fmt: skip
+STD_ACROSS = across(
+    "std_across", "x", "same",
+    Prose("Standard deviation of x over the names, on each of them.", "the cross-sectional standard deviation of {x}",
+          "std_across(returns)"),
+    aggregate, DDOF, fixed=(DEVIATION,), scaling=ABSOLUTE, nan=FEW, reference=_spread,
+)  # fmt: skip
+SUM_ACROSS = across(
+    "sum_across", "x", "same",
+    Prose("Sum of x over the names, on each of them.", "the cross-sectional sum of {x}", "volume / sum_across(volume)"),
+    aggregate, fixed=(1, SUM), scaling=LINEAR, reference=lambda x: _same(x, x.sum()),
+)  # fmt: skip
+COUNT_ACROSS = across(
+    "count_across", "x", "number",
+    Prose("Number of names that have a value, on each of them.", "the number of names with {x}",
+          "count_across(returns)"),
+    aggregate, fixed=(1, COUNT), scaling=EVEN, reference=lambda x: _same(x, len(x)),
+)  # fmt: skip
+GROUP_MEAN = across(
+    "group_mean", "x by@", "same",
+    Prose("Mean of x over its group, on each name of it.", "the mean of {x} over its {by}",
+          "group_mean(returns, sector)"),
+    group_aggregate, fixed=(1, MEAN), scaling=LINEAR, nan=UNKNOWN_GROUP, reference=lambda x: _same(x, x.mean()),
+)  # fmt: skip
+GROUP_STD = across(
+    "group_std", "x by@", "same",
+    Prose("Standard deviation of x over its group, on each name of it.", "the standard deviation of {x} over its {by}",
+          "group_std(returns, sector)"),
+    group_aggregate, DDOF, fixed=(DEVIATION,), scaling=ABSOLUTE, nan=f"{UNKNOWN_GROUP} {FEW}", reference=_spread,
+)  # fmt: skip
+GROUP_SUM = across(
+    "group_sum", "x by@", "same",
+    Prose("Sum of x over its group, on each name of it.", "the sum of {x} over its {by}",
+          "volume / group_sum(volume, sector)"),
+    group_aggregate, fixed=(1, SUM), scaling=LINEAR, nan=UNKNOWN_GROUP, reference=lambda x: _same(x, x.sum()),
+)  # fmt: skip
+GROUP_COUNT = across(
+    "group_count", "x by@", "number",
+    Prose("Number of names of the group that have a value, on each of them.", "the number of names of the {by} with {x}",
+          "group_count(returns, sector)"),
+    group_aggregate, fixed=(1, COUNT), scaling=EVEN, nan=UNKNOWN_GROUP, reference=lambda x: _same(x, len(x)),
+)  # fmt: skip

@@ -1,0 +1,152 @@
+"""Take out of the names of a day what some exposures explain: the residual of the least-squares regression.
+
+The exposures are made orthogonal to each other one by one (Gram and Schmidt, twice, which is as exact as reflections),
+and each is taken out of x in turn. No matrix of products is ever formed, so nothing is squared and lost.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...kernels.cells import NAN, TINY, Array, Members, Sums, finite, is_constant
+from ...kernels.kernel_cache import kernel
+from ...language.declare import MANY, across
+from ...language.obvious import Values, constant
+from ...language.signature import Prose
+
+OWN = 1e-10
+"""The share of an exposure's variance that the exposures before it must leave, or it is dropped."""
+
+
+@kernel
+def _dot(a: Sums, b: Sums, count: int) -> float:
+    """Multiply and add, in four parts that the processor adds at the same time."""
+    p, q, r, s = 0.0, 0.0, 0.0, 0.0
+    fours = count - count % 4
+    for i in range(0, fours, 4):
+        p += a[i] * b[i]
+        q += a[i + 1] * b[i + 1]
+        r += a[i + 2] * b[i + 2]
+        s += a[i + 3] * b[i + 3]
+    for i in range(fours, count):
+        p += a[i] * b[i]
+    return (p + q) + (r + s)
+
+
+@kernel
+def _centred(a: Sums, count: int) -> tuple[float, float]:
+    """Subtract the mean; return it with the sum of squares that is left."""
+    mean = 0.0
+    for i in range(count):
+        mean += a[i]
+    mean /= count
+    for i in range(count):
+        a[i] -= mean
+    return mean, _dot(a, a, count)
+
+
+@kernel
+def _take_out(a: Sums, unit: Sums, count: int) -> None:
+    """Subtract the part of a that points along a vector of length 1."""
+    along = _dot(a, unit, count)
+    for i in range(count):
+        a[i] -= along * unit[i]
+
+
+@kernel
+def _kept(units: Sums, count: int) -> int:
+    """Make exposures centred, orthogonal and of length 1, in place; return how many of them say something new."""
+    kept = 0
+    for k in range(units.shape[0]):
+        exposure = units[k]
+        mean, whole = _centred(exposure, count)
+        if is_constant(whole, mean, count):
+            continue
+        for before in range(2 * kept):  # twice: the first time leaves rounding noise
+            _take_out(exposure, units[before % kept], count)
+        own = _dot(exposure, exposure, count)
+        if own > OWN * whole:
+            unit, length = units[kept], math.sqrt(own)
+            for i in range(count):
+                unit[i] = exposure[i] / length
+            kept += 1
+    return kept
+
+
+@kernel
+def _residual(x: Sums, units: Sums, count: int) -> int:
+    """Leave of x what mean and exposures do not explain; return how many names more there are than parameters."""
+    mean, squares = _centred(x, count)
+    level = squares / count + mean * mean
+    kept = _kept(units, count)
+    for before in range(2 * kept):
+        _take_out(x, units[before % kept], count)
+    if _dot(x, x, count) <= count * level * TINY * TINY:  # an exact fit, as far as float32 can tell
+        for i in range(count):
+            x[i] = 0.0
+    return count - 1 - kept
+
+
+@kernel
+def residuals(out: Array, values: Array, exposures: Array, member: Members) -> None:
+    """Regress some rows, each by itself; `exposures` has a row for each exposure of a day."""
+    names = out.shape[1]
+    x, units, place = np.empty(names), np.empty((exposures.shape[1], names)), np.empty(names, np.int64)
+    for day in range(out.shape[0]):
+        row, given, o = values[day], exposures[day], out[day]
+        count = 0
+        for j in range(names):
+            o[j] = NAN
+            there = member[day, j] and row[j] == row[j]
+            for k in range(given.shape[0]):
+                there = there and given[k, j] == given[k, j]
+            if there:
+                x[count], place[count] = np.float64(row[j]), j
+                for k in range(given.shape[0]):
+                    units[k, count] = np.float64(given[k, j])
+                count += 1
+        if count and _residual(x, units, count) > 0:
+            for i in range(count):
+                o[place[i]] = finite(x[i])
+
+
+def regress_out(out: Array, values: Array, exposures: tuple[Array, ...], member: Members, lo: int, hi: int) -> None:
+    """Regress each day on a constant and the exposures, and keep the residual."""
+    stacked = np.stack([exposure[lo:hi] for exposure in exposures], axis=1)
+    residuals(out[lo:hi], values[lo:hi], stacked, member[lo:hi])
+
+
+def _left(x: Values, *exposures: Values) -> Values:
+    """Solve by numpy; exposures that are constant or explained by earlier ones are left out."""
+    design = [np.ones(len(x))]
+    for exposure in exposures:
+        off = exposure - exposure.mean()
+        rest = off - _fitted(off, design)
+        if not constant(exposure) and (rest**2).sum() > OWN * (off**2).sum():
+            design.append(off / math.sqrt((off**2).sum()))
+    if len(x) <= len(design):
+        return np.full(len(x), math.nan)
+    left = x - _fitted(x, design)
+    exact: bool = (left**2).sum() <= (x**2).sum() * TINY**2
+    return np.zeros(len(x)) if exact else left
+
+
+def _fitted(x: Values, design: list[Values]) -> Values:
+    columns = np.array(design).T
+    fitted: Values = columns @ np.linalg.lstsq(columns, x, rcond=None)[0]
+    return fitted
+
+
+REGRESS_OUT = across(
+    "regress_out", "x z", "same",
+    Prose("Residual of the day's least-squares regression of x on a constant and some exposures z. An exposure that is "
+          "constant, or of which those before it explain all but 1e-10 of the variance, is left out. Within groups: demean "
+          "x and the exposures by group_demean first.",
+          "{x} less its regression on {z}", "regress_out(returns, log(cap), ts_std(returns, 60))"),
+    regress_out, cost=15.0, stacked=True, many=MANY, scaling=("linear", *["even"] * MANY),
+    nan="A name that lacks an exposure is NaN, and so is a day with no more names than parameters. What the exposures fit "
+        "exactly, as far as float32 can tell, is 0.",
+    reference=_left,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Operators of one value at a time."""

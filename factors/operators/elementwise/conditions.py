@@ -1,0 +1,147 @@
+"""Answer with 1 for true and 0 for false; a question about a missing value has a missing answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...kernels.cells import NAN, ONE, ZERO, Array, row
+from ...kernels.kernel_cache import kernel
+from ...language.declare import MANY, logic
+from ...language.signature import Prose
+
+
+@kernel
+def lt(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
+    """Tell where left < right."""
+    for day in range(lo, hi):
+        a, b, o = row(left, day), row(right, day), out[day]
+        for j in range(o.size):
+            answer = ONE if a[j] < b[j] else ZERO
+            o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
+
+
+@kernel
+def le(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
+    """Tell where left <= right."""
+    for day in range(lo, hi):
+        a, b, o = row(left, day), row(right, day), out[day]
+        for j in range(o.size):
+            answer = ONE if a[j] <= b[j] else ZERO
+            o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
+
+
+@kernel
+def eq(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
+    """Tell where left = right."""
+    for day in range(lo, hi):
+        a, b, o = row(left, day), row(right, day), out[day]
+        for j in range(o.size):
+            answer = ONE if a[j] == b[j] else ZERO
+            o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
+
+
+@kernel
+def ne(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
+    """Tell where left and right differ."""
+    for day in range(lo, hi):
+        a, b, o = row(left, day), row(right, day), out[day]
+        for j in range(o.size):
+            answer = ONE if a[j] != b[j] else ZERO
+            o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
+
+
+@kernel
+def both(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
+    """Tell where both are true."""
+    for day in range(lo, hi):
+        a, b, o = row(left, day), row(right, day), out[day]
+        for j in range(o.size):
+            answer = ONE if (a[j] != ZERO) & (b[j] != ZERO) else ZERO
+            o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
+
+
+@kernel
+def either(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
+    """Tell where at least one is true."""
+    for day in range(lo, hi):
+        a, b, o = row(left, day), row(right, day), out[day]
+        for j in range(o.size):
+            answer = ONE if (a[j] != ZERO) | (b[j] != ZERO) else ZERO
+            o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
+
+
+@kernel
+def negate(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Turn true into false and false into true."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            answer = ONE if a[j] == ZERO else ZERO
+            o[j] = answer if a[j] == a[j] else NAN
+
+
+@kernel
+def holds(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Tell where something is true, and not missing."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            answer = ONE if a[j] != ZERO else ZERO
+            o[j] = answer if a[j] == a[j] else ZERO
+
+
+@kernel
+def where(out: Array, condition: Array, yes: Array, no: Array, lo: int, hi: int) -> None:
+    """Take the chosen branch; the other may be missing."""
+    for day in range(lo, hi):
+        c, a, b, o = row(condition, day), row(yes, day), row(no, day), out[day]
+        for j in range(o.size):
+            one, other = a[j], b[j]  # read both first: a choice between numbers is vectorised, between reads it is not
+            chosen = one if c[j] != ZERO else other
+            o[j] = chosen if c[j] == c[j] else NAN
+
+
+def _answered(answer: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a reference whose answer is missing where a value is."""
+    return lambda *known: np.where(np.isnan(sum(known)), np.nan, answer(*known))
+
+
+LT = logic("lt", "x y", "comparison", Prose("x is less than y.", "{x} is below {y}", "close < open"), lt,
+           infix="<", mirror="gt", reference=_answered(np.less))  # fmt: skip
+LE = logic("le", "x y", "comparison", Prose("x is at most y.", "{x} is at most {y}", "close <= open"), le,
+           infix="<=", mirror="ge", reference=_answered(np.less_equal))  # fmt: skip
+GT = logic("gt", "x y", "comparison", Prose("x is greater than y.", "{x} is above {y}", "close > open"), lt,
+           swapped=True, infix=">", mirror="lt", reference=_answered(np.greater))  # fmt: skip
+GE = logic("ge", "x y", "comparison", Prose("x is at least y.", "{x} is at least {y}", "close >= open"), le,
+           swapped=True, infix=">=", mirror="le", reference=_answered(np.greater_equal))  # fmt: skip
+EQ = logic("eq", "x y", "comparison", Prose("x equals y.", "{x} equals {y}", "close == high"), eq,
+           infix="==", symmetric=True, reference=_answered(np.equal))  # fmt: skip
+NE = logic("ne", "x y", "comparison", Prose("x differs from y.", "{x} differs from {y}", "close != open"), ne,
+           infix="!=", symmetric=True, reference=_answered(np.not_equal))  # fmt: skip
+AND = logic(
+    "and", "x? y?", "logic", Prose("Both hold.", "{x} and {y}", "(close > open) & (volume > delay(volume, 1))"), both,
+    infix="&", symmetric=True, many=MANY, reference=_answered(np.logical_and),
+)  # fmt: skip
+OR = logic(
+    "or", "x? y?", "logic",
+    Prose("At least one holds.", "{x} or {y}", "(close > open) | (volume > delay(volume, 1))"), either,
+    infix="|", symmetric=True, many=MANY, reference=_answered(np.logical_or),
+)  # fmt: skip
+NOT = logic("not", "x?", "logic", Prose("It does not hold.", "not {x}", "~(close > open)"), negate,
+            infix="~", reference=_answered(np.logical_not))  # fmt: skip
+HOLDS = logic(
+    "holds", "condition?", "logic",
+    Prose("The condition holds; a missing answer counts as no.", "{condition} for certain", "holds(close > open)"), holds,
+    nan="A NaN condition gives 0: so do engines whose comparisons with NaN are false.",
+    reference=lambda c: np.nan_to_num(c) != 0,
+)  # fmt: skip
+WHERE = logic(
+    "where", "condition? x y", "choice",
+    Prose("x where the condition holds, else y.", "{x} where {condition}, else {y}",
+          "where(close > open, volume, -volume)"), where,
+    nan="Only a NaN condition or a NaN in the chosen branch gives NaN.",
+    reference=lambda c, x, y: np.where(np.isnan(c), np.nan, np.where(c != 0, x, y)),
+)  # fmt: skip

@@ -1,0 +1,134 @@
+"""Declare functions of one value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...kernels.cells import NAN, ONE, ZERO, Array, finite, row
+from ...kernels.kernel_cache import kernel
+from ...language.declare import ABSOLUTE, ODD, cell
+from ...language.signature import Argument, Prose
+
+LOG_2 = math.log(2.0)
+HALF_ROOT = np.int32(0x3F3504F3)
+"""The bits of sqrt(1/2): above them a number's exponent counts as the next one."""
+TINIEST, LIFT, TINY_LIFT = np.float32(2.0**-126), np.float32(2.0**24), 24.0 * LOG_2
+"""Numbers too small for a normal exponent are lifted first."""
+
+
+@kernel
+def size(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Drop the sign."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            o[j] = abs(a[j])
+
+
+@kernel
+def sign(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Give -1, 0 or 1."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            step = ONE if a[j] > ZERO else (-ONE if a[j] < ZERO else ZERO)
+            o[j] = step if a[j] == a[j] else NAN
+
+
+@kernel
+def _logarithm(size: float) -> float:
+    """Take the logarithm of a number in [sqrt(1/2), sqrt(2)) by its series in (x - 1) / (x + 1), to 12 digits."""
+    share = (size - 1.0) / (size + 1.0)
+    q = share * share
+    tail = 1.0 / 9.0 + q * (1.0 / 11.0 + q * (1.0 / 13.0 + q * (1.0 / 15.0)))
+    return 2.0 * share * (1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * tail))))
+
+
+@kernel
+def log(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Take the natural logarithm; of zero and below it is missing.
+
+    The exponent is read from the bits, which unlike a call of the library lets the loop run on vectors.
+    """
+    line = np.empty(out.shape[1], np.float32)
+    bits = line.view(np.int32)
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            line[j] = a[j] * LIFT if a[j] < TINIEST else a[j]
+        for j in range(o.size):
+            whole = (bits[j] - HALF_ROOT) >> 23
+            low = TINY_LIFT if a[j] < TINIEST else 0.0
+            bits[j] -= whole << 23
+            answer = np.float64(whole) * LOG_2 + _logarithm(np.float64(line[j])) - low
+            o[j] = np.float32(answer) if a[j] > ZERO else NAN
+
+
+@kernel
+def sqrt(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Take the square root; of a negative number it is missing."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            o[j] = math.sqrt(a[j])
+
+
+@kernel
+def exp(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Raise e to the value; what is too large is missing."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            o[j] = finite(math.exp(a[j]))
+
+
+@kernel
+def tanh(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Squeeze into -1 to 1."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            o[j] = math.tanh(a[j])
+
+
+@kernel
+def sigmoid(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Squeeze into 0 to 1."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            o[j] = ONE / (ONE + math.exp(-a[j]))
+
+
+@kernel
+def clip(out: Array, values: Array, lower: float, upper: float, lo: int, hi: int) -> None:
+    """Bound from both sides."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            raised = np.float32(lower) if a[j] < lower else a[j]
+            o[j] = np.float32(upper) if raised > upper else raised
+
+
+ABS = cell("abs", "x", "same", Prose("Absolute value.", "the absolute value of {x}", "abs(returns)"), size,
+           scaling=ABSOLUTE, reference=np.abs)  # fmt: skip
+SIGN = cell("sign", "x", "number", Prose("Sign: -1, 0 or 1.", "the sign of {x}", "sign(returns)"), sign,
+            scaling=ODD, reference=np.sign)  # fmt: skip
+LOG = cell("log", "x", "ratio", Prose("Natural logarithm.", "the logarithm of {x}", "log(volume)"), log, cost=2.0,
+           nan="Zero and negative values give NaN.", reference=np.log)  # fmt: skip
+SQRT = cell("sqrt", "x", "root", Prose("Square root.", "the square root of {x}", "sqrt(volume)"), sqrt,
+            nan="Negative values give NaN.", reference=np.sqrt)  # fmt: skip
+EXP = cell("exp", "x", "pure", Prose("Exponential.", "the exponential of {x}", "exp(returns)"), exp, cost=5.0,
+           reference=np.exp)  # fmt: skip
+CLIP = cell("clip", "x", "pure",
+            Prose("x held between two bounds.", "{x} held between {low} and {high}", "clip(returns, -0.1, 0.1)"), clip,
+            Argument("low", "number"), Argument("high", "number"),
+            reference=lambda x, low, high: np.clip(x, low, high))  # fmt: skip
+TANH = cell("tanh", "x", "pure",
+            Prose("Hyperbolic tangent: squeezes x into (-1, 1).", "the hyperbolic tangent of {x}", "tanh(returns)"),
+            tanh, cost=8.0, reference=np.tanh)  # fmt: skip
+SIGMOID = cell("sigmoid", "x", "pure",
+               Prose("1 / (1 + exp(-x)): squeezes x into (0, 1).", "the logistic function of {x}", "sigmoid(returns)"),
+               sigmoid, cost=6.0, reference=lambda x: 1 / (1 + np.exp(-x)))  # fmt: skip

@@ -1,0 +1,216 @@
+"""Two series over a rolling window, from sums about anchors that slide with it (see `spread`).
+
+Only rows where both are present take part.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...kernels.cells import NAN, TINY, Array, Flags, Places, Sums, finite, flagged, no_flags
+from ...kernels.kernel_cache import kernel
+from ...language.declare import DDOF, rolling
+from ...language.obvious import correlation, covariance, line
+from ...language.signature import Prose
+from .spread import LOST, RENEWED
+
+CORRELATION, COVARIANCE, SLOPE, RESIDUAL, INTERCEPT = 0, 1, 2, 3, 4
+
+
+State = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums]
+"""Anchors of x and y, count, sums, squares, products, and the largest squares so far; apart, as in `spread`."""
+
+
+@kernel
+def _fresh(m: int) -> State:
+    """Return the sums of nothing."""
+    a, b, n, sx, sy = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+    return a, b, n, sx, sy, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+
+
+@kernel
+def _add(x: Array, y: Array, state: State) -> None:
+    """Add a row to the sums about the anchors."""
+    anchor_x, anchor_y, n, sx, sy, xx, yy, xy, _, _ = state
+    for j in range(x.size):
+        present = (x[j] == x[j]) & (y[j] == y[j])
+        off_x = np.float64(x[j]) - anchor_x[j] if present else 0.0
+        off_y = np.float64(y[j]) - anchor_y[j] if present else 0.0
+        n[j] += 1.0 if present else 0.0
+        sx[j] += off_x
+        sy[j] += off_y
+        xx[j] += off_x * off_x
+        yy[j] += off_y * off_y
+        xy[j] += off_x * off_y
+
+
+@kernel
+def _roll(x: Array, y: Array, gone_x: Array, gone_y: Array, state: State) -> None:
+    """Add a row to the sums and take another out, in one pass."""
+    anchor_x, anchor_y, n, sx, sy, xx, yy, xy, _, _ = state
+    for j in range(x.size):
+        present = (x[j] == x[j]) & (y[j] == y[j])
+        a = np.float64(x[j]) - anchor_x[j] if present else 0.0
+        b = np.float64(y[j]) - anchor_y[j] if present else 0.0
+        there = (gone_x[j] == gone_x[j]) & (gone_y[j] == gone_y[j])
+        c = np.float64(gone_x[j]) - anchor_x[j] if there else 0.0
+        d = np.float64(gone_y[j]) - anchor_y[j] if there else 0.0
+        n[j] += (1.0 if present else 0.0) - (1.0 if there else 0.0)
+        sx[j] += a - c
+        sy[j] += b - d
+        xx[j] += a * a - c * c
+        yy[j] += b * b - d * d
+        xy[j] += a * b - c * d
+
+
+@kernel
+def _renew(x: Array, y: Array, first: int, day: int, lo: int, state: State) -> None:
+    """Sum the rows before today anew, about today's values."""
+    anchor_x, anchor_y, n, sx, sy, xx, yy, xy, most_x, most_y = state
+    hi = lo + n.size
+    now_x, now_y = x[day, lo:hi], y[day, lo:hi]
+    for j in range(now_x.size):
+        present = (now_x[j] == now_x[j]) & (now_y[j] == now_y[j])
+        anchor_x[j] = np.float64(now_x[j]) if present else anchor_x[j]
+        anchor_y[j] = np.float64(now_y[j]) if present else anchor_y[j]
+    for sums in (n, sx, sy, xx, yy, xy):
+        sums[:] = 0.0
+    for past in range(first, day):
+        _add(x[past, lo:hi], y[past, lo:hi], state)
+    most_x[:] = xx
+    most_y[:] = yy
+
+
+@kernel
+def _exact(x: Array, y: Array, first: int, stop: int, column: int) -> tuple[float, float, float, float, float, float]:
+    """Return count, sums, and count times squares and products about the means of one window, in two passes."""
+    n, sx, sy, vx, vy, c = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for past in range(first, stop):
+        if (x[past, column] == x[past, column]) & (y[past, column] == y[past, column]):
+            n += 1.0
+            sx += np.float64(x[past, column])
+            sy += np.float64(y[past, column])
+    for past in range(first, stop):
+        if (x[past, column] == x[past, column]) & (y[past, column] == y[past, column]):
+            off_x, off_y = np.float64(x[past, column]) - sx / n, np.float64(y[past, column]) - sy / n
+            vx += off_x * off_x
+            vy += off_y * off_y
+            c += off_x * off_y
+    return n, sx, sy, n * vx, n * vy, n * c
+
+
+@kernel
+def _correlation(sx: float, sy: float, vx: float, vy: float, c: float) -> float:
+    """Turn sums, and count times squares and products, into a correlation; a constant side has none."""
+    r = min(max(c / math.sqrt(vx * vy), -1.0), 1.0)
+    flat = (vx <= (sx * TINY) ** 2) | (vy <= (sy * TINY) ** 2)
+    return np.nan if flat else r
+
+
+@kernel
+def _relation(
+    n: float, sx: float, sy: float, vx: float, c: float, now_x: float, now_y: float, ddof: int, what: int
+) -> float:  # fmt: skip
+    """Turn them into a covariance, or the line of y on x: its slope, today's residual, or its level at 0."""
+    if what == COVARIANCE:
+        return c / (n * (n - ddof)) if n > ddof else np.nan
+    slope = c / vx if vx > (sx * TINY) ** 2 else np.nan
+    if what == SLOPE:
+        return slope
+    return (now_y - sy / n) - slope * (now_x - sx / n) if what == RESIDUAL else (sy - slope * sx) / n
+
+
+@kernel
+def _write_correlation(o: Array, state: State, doubt: Flags, need: int) -> int:
+    """Write a day, and flag and count the cells where the sums have lost too many digits."""
+    anchor_x, anchor_y, count, sx, sy, xx, yy, xy, most_x, most_y = state
+    lost = 0
+    for j in range(o.size):
+        n = count[j]
+        most_x[j], most_y[j] = max(most_x[j], xx[j]), max(most_y[j], yy[j])
+        vx, vy, c = n * xx[j] - sx[j] * sx[j], n * yy[j] - sy[j] * sy[j], n * xy[j] - sx[j] * sy[j]
+        doubt[j] = (n >= need) & ((vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]))
+        lost += 1 if doubt[j] else 0
+        answer = _correlation(n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j], vx, vy, c)
+        o[j] = np.float32(answer) if n >= need else NAN
+    return lost
+
+
+@kernel
+def _write_relation(o: Array, x: Array, y: Array, state: State, doubt: Flags, need: int, ddof: int, what: int) -> int:
+    """Write a day, and flag and count the cells where the sums have lost too many digits."""
+    anchor_x, anchor_y, count, sx, sy, xx, yy, xy, most_x, most_y = state
+    lost = 0
+    for j in range(o.size):
+        n = count[j]
+        most_x[j], most_y[j] = max(most_x[j], xx[j]), max(most_y[j], yy[j])
+        vx, vy, c = n * xx[j] - sx[j] * sx[j], n * yy[j] - sy[j] * sy[j], n * xy[j] - sx[j] * sy[j]
+        doubt[j] = (n >= need) & ((vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]))
+        lost += 1 if doubt[j] else 0
+        total_x, total_y = n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j]
+        answer = _relation(n, total_x, total_y, vx, c, np.float64(x[j]), np.float64(y[j]), ddof, what)
+        o[j] = finite(answer) if n >= need else NAN
+    return lost
+
+
+@kernel
+def _mend(
+    out: Array, x: Array, y: Array, window: int, ddof: int, what: int, lo: int, day: int, doubt: Flags, places: Places
+) -> None:
+    """Compute the flagged cells of a day exactly."""
+    for at in range(flagged(doubt, places)):
+        j = lo + places[at]
+        n, sx, sy, vx, vy, c = _exact(x, y, max(0, day - window + 1), day + 1, j)
+        if what == CORRELATION:
+            out[day, j] = finite(_correlation(sx, sy, vx, vy, c))
+        else:
+            out[day, j] = finite(_relation(n, sx, sy, vx, c, np.float64(x[day, j]), np.float64(y[day, j]), ddof, what))
+
+
+@kernel
+def rolling_pair(
+    out: Array, x: Array, y: Array, window: int, need: int, ddof: int, what: int, lo: int, hi: int
+) -> None:
+    """Correlation or covariance of x and y, or the line of y on x: its slope, today's residual, its level at 0."""
+    state, doubt, places = _fresh(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
+    for day in range(out.shape[0]):
+        first, now_x, now_y, o = max(0, day - window), x[day, lo:hi], y[day, lo:hi], out[day, lo:hi]
+        if day % (RENEWED * window) == 0:
+            _renew(x, y, first, day, lo, state)
+        if day >= window:
+            _roll(now_x, now_y, x[first, lo:hi], y[first, lo:hi], state)
+        else:
+            _add(now_x, now_y, state)
+        if what == CORRELATION:
+            lost = _write_correlation(o, state, doubt, need)
+        else:
+            lost = _write_relation(o, now_x, now_y, state, doubt, need, ddof, what)
+        if lost:
+            _mend(out, x, y, window, ddof, what, lo, day, doubt, places)
+
+
+BOTH = "Rows where both are present count."
+
+TS_CORR = rolling(
+    "ts_corr", "ratio",
+    Prose("Pearson correlation of x and y over the window.", "the {window}-day correlation of {x} with {y}",
+          "ts_corr(returns, volume, 20)"),
+    rolling_pair, takes="x y", cost=2.7, fixed=(1, CORRELATION), scaling=("odd", "odd"), symmetric=True,
+    nan=BOTH + " A constant one, by a relative test, gives NaN.", reference=lambda x, y, **_: correlation(x, y),
+)  # fmt: skip
+TS_COV = rolling(
+    "ts_cov", "product",
+    Prose("Covariance of x and y over the window.", "the {window}-day covariance of {x} with {y}",
+          "ts_cov(returns, volume, 20)"),
+    rolling_pair, DDOF, takes="x y", cost=2.7, fixed=(COVARIANCE,), scaling=("linear", "linear"), symmetric=True,
+    nan=BOTH, reference=lambda x, y, ddof, **_: covariance(x, y, ddof),
+)  # fmt: skip
+TS_BETA = rolling(
+    "ts_beta", "quotient",
+    Prose("Slope of the least-squares line of y on x over the window.", "the {window}-day slope of {y} on {x}",
+          "ts_beta(returns, delay(returns, 1), 20)"),
+    rolling_pair, takes="y x", cost=2.7, fixed=(1, SLOPE), swapped=True, scaling=("linear", "inverse"),
+    nan=BOTH + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[0],
+)  # fmt: skip

@@ -1,0 +1,199 @@
+"""Order statistics of a rolling window, and what needs a second pass over it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.cells import NAN, ONE, Array, Sums, finite
+from ...kernels.kernel_cache import kernel
+from ...kernels.ranking import AVERAGE, COUNT, MIN, UNIT, lowest
+from ...language.declare import ABSOLUTE, LINEAR, MIRROR, ORDER, SCALED, TIES, rolling
+from ...language.obvious import places, present
+from ...language.signature import Argument, Prose
+
+NOTHING, HALF = np.int32(0), np.float32(0.5)
+LAST = np.float32(np.inf)
+
+Steps = NDArray[np.int32]
+
+
+@kernel
+def _step(now: np.float32, then: np.float32, below: np.int32, equal: np.int32) -> np.int32:
+    """Return `below` + `equal` for an earlier value below today's, `equal` for the same value, else 0."""
+    return (below if then < now else NOTHING) + (equal if then <= now else NOTHING)
+
+
+@kernel
+def _climb(
+    steps: Steps, now: Array, values: Array, first: int, stop: int, lo: int, below: np.int32, equal: np.int32
+) -> None:
+    """Add the steps of some earlier rows, four at a time: each time the sums are read and written once."""
+    hi, past = lo + now.size, first
+    while past + 4 <= stop:
+        a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
+        for j in range(now.size):
+            two = _step(now[j], a[j], below, equal) + _step(now[j], b[j], below, equal)
+            steps[j] += two + _step(now[j], c[j], below, equal) + _step(now[j], d[j], below, equal)
+        past += 4
+    while past < stop:
+        a = values[past, lo:hi]
+        for j in range(now.size):
+            steps[j] += _step(now[j], a[j], below, equal)
+        past += 1
+
+
+@kernel
+def ts_rank(out: Array, values: Array, window: int, need: int, ties: int, scaled: int, lo: int, hi: int) -> None:
+    """Rank today's value among the window; of equal ones it is the last, so `first` and `max` are the same.
+
+    Places and counts are whole numbers, doubled, which float32 divides as exactly as float64 would.
+    """
+    days, names = out.shape[0], hi - lo
+    steps, known = np.empty(names, np.int32), np.zeros(names, np.int32)
+    equal = np.int32(1 if ties == AVERAGE else 0 if ties == MIN else 2)
+    less = np.int32(1 if scaled == UNIT else 0)
+    start = np.int32((1 if ties == AVERAGE else 2 if ties == MIN else 0) - lowest(scaled))
+    for day in range(days):
+        now, o = values[day, lo:hi], out[day, lo:hi]
+        steps[:] = start
+        _climb(steps, now, values, max(0, day - window + 1), day + 1, lo, np.int32(2 - equal), equal)
+        if day >= window:
+            gone = values[day - window, lo:hi]
+            for j in range(names):
+                known[j] -= np.int32(gone[j] == gone[j])
+        for j in range(names):
+            known[j] += np.int32(now[j] == now[j])
+            rank = np.float32(steps[j]) / (ONE if scaled == COUNT else np.float32(known[j] - less))
+            o[j] = finite(HALF * rank) if (now[j] == now[j]) & (known[j] >= need) else NAN
+
+
+@kernel
+def _exchange(ordered: Array, carry: Array, gone: Array, spare: Array) -> None:
+    """Put a row among the ordered ones of each name and take another row out, in one pass from the lowest up.
+
+    The row to put in is `carry`, which is used up. Missing values are infinite and stand at the end; below them
+    `ordered` has one more row of those. The next row is copied to `spare`, without which the loop is not vectorised.
+    """
+    for k in range(ordered.shape[0] - 1):
+        here = ordered[k]
+        spare[:] = ordered[k + 1]
+        for j in range(carry.size):
+            low, high, following = min(here[j], carry[j]), max(here[j], carry[j]), spare[j]
+            following = min(following, high)
+            here[j] = low if low < gone[j] else following
+            carry[j] = high
+
+
+@kernel
+def _or_last(row: Array, into: Array) -> None:
+    """Copy a row, with missing values after all others."""
+    for j in range(row.size):
+        into[j] = row[j] if row[j] == row[j] else LAST
+
+
+@kernel
+def _quantile(ordered: Array, j: int, count: int, share: float) -> float:
+    """Interpolate between the two values beside a share of the way through the ordered ones."""
+    where = share * (count - 1)
+    below = int(where)
+    above = min(below + 1, count - 1)
+    low, high = np.float64(ordered[below, j]), np.float64(ordered[above, j])
+    return low + (high - low) * (where - below)
+
+
+@kernel
+def rolling_quantile(out: Array, values: Array, window: int, share: float, need: int, lo: int, hi: int) -> None:
+    """Interpolate a quantile of the window from its ordered values, which are kept in order as rows come and go."""
+    days, names = out.shape[0], hi - lo
+    ordered = np.full((min(window, days) + 1, names), LAST)
+    known, gone = np.zeros(names, np.int64), np.full(names, LAST)
+    carry, spare = np.empty(names, np.float32), np.empty(names, np.float32)
+    for day in range(days):
+        if day >= window:
+            _or_last(values[day - window, lo:hi], gone)
+        for j in range(names):
+            known[j] -= 1 if gone[j] < LAST else 0
+        _or_last(values[day, lo:hi], carry)
+        for j in range(names):
+            known[j] += 1 if carry[j] < LAST else 0
+        _exchange(ordered, carry, gone, spare)
+        for j in range(names):
+            out[day, lo + j] = finite(_quantile(ordered, j, known[j], share)) if known[j] >= need else NAN
+
+
+@kernel
+def rolling_median(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
+    """Take the middle value of the window, or the mean of the middle two."""
+    rolling_quantile(out, values, window, 0.5, need, lo, hi)
+
+
+@kernel
+def _stray(value: np.float32, mean: float) -> float:
+    """Return the distance from the mean; none for a missing value."""
+    return 0.0 if np.isnan(value) else abs(np.float64(value) - mean)
+
+
+@kernel
+def _wander(away: Sums, mean: Sums, values: Array, first: int, stop: int, lo: int) -> None:
+    """Add the distances from the mean of some rows, four at a time."""
+    hi, fours = lo + away.size, stop - (stop - first) % 4
+    for past in range(first, fours, 4):
+        a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
+        for j in range(away.size):
+            away[j] += _stray(a[j], mean[j]) + _stray(b[j], mean[j]) + _stray(c[j], mean[j]) + _stray(d[j], mean[j])
+    for past in range(fours, stop):
+        a = values[past, lo:hi]
+        for j in range(away.size):
+            away[j] += _stray(a[j], mean[j])
+
+
+@kernel
+def ts_mad(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
+    """Mean absolute deviation from the mean of the window, in two passes over it."""
+    days, names = out.shape[0], hi - lo
+    total, known, away = np.empty(names), np.empty(names), np.empty(names)
+    for day in range(days):
+        first, o = max(0, day - window + 1), out[day, lo:hi]
+        total[:] = 0.0
+        known[:] = 0.0
+        away[:] = 0.0
+        for past in range(first, day + 1):
+            row = values[past, lo:hi]
+            for j in range(names):
+                total[j] += np.float64(row[j]) if row[j] == row[j] else 0.0
+                known[j] += 1.0 if row[j] == row[j] else 0.0
+        for j in range(names):
+            total[j] /= known[j]
+        _wander(away, total, values, first, day + 1, lo)
+        for j in range(names):
+            o[j] = finite(away[j] / known[j]) if known[j] >= need else NAN
+
+
+TS_RANK = rolling(
+    "ts_rank", "rank",
+    Prose("Rank of today's value in the window: ascending, average ties, percentile in (0, 1].",
+          "the rank of {x} within its last {window} days", "ts_rank(volume, 20)"),
+    ts_rank, TIES, SCALED, cost=2.1, scaling=ORDER, nan="Today's value must be present.",
+    reference=lambda x, ties, scaled, **_: math.nan if math.isnan(x[-1]) else places(present(x), ties, scaled)[-1],
+)  # fmt: skip
+TS_MEDIAN = rolling(
+    "ts_median", "same",
+    Prose("Median over the window.", "the {window}-day median of {x}", "ts_median(returns, 20)"),
+    rolling_median, cost=14.0, scaling=LINEAR, reference=lambda x, **_: np.nanmedian(x),
+)  # fmt: skip
+TS_QUANTILE = rolling(
+    "ts_quantile", "same",
+    Prose("The q-quantile of the window, interpolated linearly.",
+          "the {q} quantile of the last {window} days of {x}", "ts_quantile(returns, 20, 0.8)"),
+    rolling_quantile, Argument("q", "number", low=0, high=1), cost=14.0, scaling=MIRROR,
+    reference=lambda x, q, **_: np.nanquantile(x, q),
+)  # fmt: skip
+TS_MAD = rolling(
+    "ts_mad", "same",
+    Prose("Mean absolute deviation from the mean of the window.", "the {window}-day mean absolute deviation of {x}",
+          "ts_mad(returns, 20)"),
+    ts_mad, cost=7.0, scaling=ABSOLUTE, reference=lambda x, **_: np.nanmean(np.abs(x - np.nanmean(x))),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""How alike two formulas are, by their trees."""

@@ -1,0 +1,136 @@
+"""Compare two formulas: the largest subtree that they share, as a ratio of both sizes."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from struct import unpack, unpack_from
+from typing import NamedTuple, Self
+
+from ..describe.render import render
+from ..language.expression import Expression
+from .signature import Outline, outline, subtrees
+from .tolerance import Numbers, code, near
+
+
+class Known(NamedTuple):
+    """A formula that is already somebody's: in the library, in print, or earlier in the same batch.
+
+    Attributes
+    ----------
+    name : str
+        Its id in the library, or what its source calls it; names order what is equally alike.
+    where : str
+        Where it stands: ``the library``, or the publication.
+    text : str
+        The formula, in Alphaloom's language.
+    outline, numbers, size
+        What likeness is measured on; see `Outline`.
+    """
+
+    name: str
+    where: str
+    text: str
+    outline: str
+    numbers: Numbers
+    size: int
+
+    @classmethod
+    def of(cls, name: str, expression: Expression, where: str) -> Self:
+        """Return a formula under a name, with where it stands."""
+        drawn = outline(expression.core)
+        return cls(name, where, expression.shown, drawn.text, drawn.numbers, drawn.size)
+
+    def spans(self, part: Outline) -> Iterator[Numbers]:
+        """Yield the numbers of each place where an outline stands in this one."""
+        place = self.outline.find(part.text)
+        while place >= 0:
+            first = self.outline.count("#", 0, place)
+            yield self.numbers[first : first + len(part.numbers)]
+            place = self.outline.find(part.text, place + 1)
+
+    def holds(self, part: Outline) -> bool:
+        """Tell whether a subtree stands in it, with numbers that are near: text by text, whatever hashes say."""
+        return any(near(part.codes, tuple(map(code, numbers))) for numbers in self.spans(part))
+
+
+class Likeness(NamedTuple):
+    """How much of a formula stands in a known one.
+
+    Attributes
+    ----------
+    known : Known
+        The other formula.
+    ratio : float
+        Twice the size of the largest shared subtree over the sum of both sizes; 1 for the same, 0 where nothing is shared.
+    part : Outline or None
+        The shared subtree, as the first formula has it.
+    """
+
+    known: Known
+    ratio: float
+    part: Outline | None
+
+    @property
+    def shared(self) -> str:
+        """Return the shared subtree as a formula; empty where there is none."""
+        return render(self.part.node) if self.part else ""
+
+    @property
+    def theirs(self) -> Numbers:
+        """Return the numbers that stand in the known formula in place of those of `shared`: equal ones first."""
+        if self.part is None:
+            return ()
+        spans = [span for span in self.known.spans(self.part) if near(self.part.codes, tuple(map(code, span)))]
+        return next((span for span in spans if span == self.part.numbers), spans[0])
+
+    @property
+    def exact(self) -> bool:
+        """Tell whether windows and numbers are equal too; else they are near."""
+        return self.part is None or self.theirs == self.part.numbers
+
+
+def compare(expression: Expression, known: Known) -> Likeness:
+    """Return the likeness of two formulas: ``2 s / (a + b)`` for sizes a and b and the largest common subtree s.
+
+    Sign, factor and the last steps that keep the order of names (rank, zscore, log, ...) are set aside, and numbers need
+    only be near each other: see `outline`. This is the slow definition, without any hash; `nearest` is held to it.
+    """
+    whole = outline(expression.core)
+    for part in subtrees(whole):
+        if known.holds(part):
+            return Likeness(known, 2.0 * part.size / (whole.size + known.size), part)
+    return Likeness(known, 0.0, None)
+
+
+def best(found: Iterable[Likeness], top: int) -> list[Likeness]:
+    """Return the most alike, most alike first, ties by name."""
+    return sorted(found, key=lambda one: (-one.ratio, one.known.name))[:top]
+
+
+def packed(known: Known) -> bytes:
+    """Write a known formula as bytes: four texts that end with a zero byte, then the numbers."""
+    texts = [each.replace("\0", "") for each in (known.name, known.where, known.text, known.outline)]
+    return "\0".join([*texts, ""]).encode() + array("d", known.numbers).tobytes()
+
+
+def unpacked(raw: bytes, size: int) -> Known:
+    """Read what `packed` wrote."""
+    name, where, text, drawn, numbers = raw.split(b"\0", 4)
+    values = unpack(f"{len(numbers) // 8}d", numbers)
+    return Known(name.decode(), where.decode(), text.decode(), drawn.decode(), values, size)
+
+
+def raw_holds(raw: bytes, part: Outline) -> bool:
+    """Tell of packed bytes whether a subtree stands in the formula, without unpacking the rest; see `Known.holds`."""
+    drawn, numbers = raw.split(b"\0", 4)[3:]
+    text = part.text.encode()
+    place = drawn.find(text)
+    if not part.codes:
+        return place >= 0
+    while place >= 0:
+        first = drawn.count(b"#", 0, place)
+        if near(part.codes, tuple(map(code, unpack_from(f"{len(part.codes)}d", numbers, 8 * first)))):
+            return True
+        place = drawn.find(text, place + 1)
+    return False

@@ -1,0 +1,400 @@
+"""Draw a formula's outline: its tree without numbers, and the numbers beside it.
+
+Two formulas are alike where their outlines share a subtree and the numbers of it are near each other. So a window that moves
+from 7 to 8, an average with other weights or another threshold is no new formula, and there is no edge to step over: nearness
+is a distance, not a bucket. What names of a day cannot tell apart, or hardly, is left out of an outline: constant factors and
+negligible terms wherever they stand, the options of an operator (`min_periods`, `ddof`, `ties`), monotone steps at the end and
+under a rank. Arguments whose order does not matter are sorted by outline, so that no window decides.
+
+The text of an outline is the tree from its root down, `(ts_mean#.close;)`: operators with their arguments in parentheses,
+`.field;`, `:group;`, and `#` for each number, in order. The text of a subtree is a part of it, and no other part is equal to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ..canonical.canonical import SCALING, WRAPPERS, core
+from ..canonical.linear import undressed
+from ..language.node import Node, call, number
+from ..operators import OPERATORS
+from .rewrites import respelled
+from .signs import negated, without_power
+from .tolerance import LARGEST, Codes, Numbers, code
+
+ZERO, CONSTANT, FAINT = 1e-9, 1e-3, 1e-2
+"""Beside the largest term, a term is negligible below the first, an added constant below the second, and what is bounded
+beside what is bounded, as ranks are, below the third."""
+BOUNDED = frozenset({"group_rank", "minmax", "rank", "rank_gauss", "ts_corr", "ts_rank", "ts_zscore", "zscore"})
+
+
+class Outline(NamedTuple):
+    """The outline of a tree and of its subtrees.
+
+    Attributes
+    ----------
+    text : str
+        The tree without its numbers.
+    numbers : tuple of float
+        The numbers, in the order of the `#` of the text.
+    codes : tuple of int
+        What nearness is measured on: logarithms of the numbers in hundredths, with their signs.
+    size : int
+        Operators, fields, groups and constants; windows and weights are not counted.
+    digest : bytes
+        Eight bytes that depend on the text alone, made from those of the subtrees: equal in every process and machine.
+    parts : tuple of Outline
+        The subtrees one level below.
+    node : Node
+        The canonical tree that it was drawn from.
+    """
+
+    text: str
+    numbers: Numbers
+    codes: Codes
+    size: int
+    digest: bytes
+    parts: tuple[Outline, ...]
+    node: Node
+
+    @property
+    def names_a_field(self) -> bool:
+        """Tell whether it reads anything; constants and groups say nothing when they are shared."""
+        return bool(self.parts) or self.text[0] == "."
+
+
+Drawn = tuple[float, Outline]
+"""A constant factor and the outline that it multiplies."""
+
+
+@functools.lru_cache(maxsize=4096)
+def outline(tree: Node) -> Outline:
+    """Return the outline of a canonical tree, its sign and its last monotone steps set aside."""
+    return _drawn(_order(respelled(core(tree)), LAST)[1])[1]
+
+
+def subtrees(whole: Outline) -> list[Outline]:
+    """Return the distinct subtrees that read a field, the largest first."""
+    found: dict[tuple[str, Codes], Outline] = {}
+    left = [whole]
+    while left:
+        each = left.pop()
+        left += each.parts
+        if each.names_a_field:
+            found[each.text, each.codes] = each
+    return sorted(found.values(), key=_largest_first)
+
+
+def _largest_first(each: Outline) -> int:
+    return -each.size
+
+
+MONOTONE = frozenset({"arctan", "exp", "log", "sigmoid", "slog1p", "sqrt", "tanh"})
+"""Steps on single cells that keep their order; a logarithm or root of what is below zero aside."""
+LAST = WRAPPERS | MONOTONE | {"minmax", "rank_gauss", "winsorize", "winsorize_mad"}
+"""Steps that keep the order of the names of a day, or nearly."""
+UNDER: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("rank", "rank_gauss", "group_rank"), LAST),
+        **dict.fromkeys(("ts_rank", "ts_argmax", "ts_argmin"), MONOTONE),
+    }
+)
+"""For an operator, the steps right under it that make no difference to it."""
+
+
+def _order(tree: Node, steps: frozenset[str]) -> tuple[bool, Node]:
+    """Return a tree that orders as a given one does, without the steps that keep order, and whether it orders in reverse.
+
+    Of a ratio and its inverse one is chosen; they order in reverse where both parts are positive.
+    """
+    reverse = False
+    while True:
+        factor, body = undressed(tree)
+        if body is None:
+            return False, tree
+        reverse, tree = reverse ^ (factor < 0), body
+        bare = _without_step(tree, steps)
+        if bare is None:
+            break
+        tree = bare
+    if tree.op == "div" and _turned(tree):
+        return not reverse, call("div", *tree.args[::-1])
+    return reverse, tree
+
+
+def _without_step(tree: Node, steps: frozenset[str]) -> Node | None:
+    """Take one step off that keeps order, or None where the last one does not."""
+    first = tree.args[0] if tree.args else tree
+    if bare := first if tree.op in steps else without_power(tree):
+        return bare
+    if tree.op == "add" and tree.args[-1].op == "number":
+        return first if len(tree.args) == 2 else tree.with_args(*tree.args[:-1])
+    if tree.op == "ts_returns":
+        return call("div", first, call("delay", first, window=tree.window))
+    if tree.op == "div" and first.op == "add" and len(first.args) == 2:
+        rest = [arg for arg in first.args if arg not in (tree.args[1], negated(tree.args[1]))]
+        return call("div", rest[0], tree.args[1]) if len(rest) == 1 else None
+    return None
+
+
+def _turned(ratio: Node) -> bool:
+    """Tell whether the inverse of a ratio is the one that is chosen."""
+    above, below = ratio.args
+    return "number" not in (above.op, below.op) and _drawn(above)[1].digest > _drawn(below)[1].digest
+
+
+@functools.lru_cache(maxsize=4096)
+def _drawn(node: Node) -> Drawn:
+    """Return the outline of a tree and the factor before it."""
+    return DRAWING.get(node.op, _call)(node)
+
+
+def _leaf(node: Node) -> Drawn:
+    text = f".{node.name};" if node.op == "field" else f":{node.name};"
+    return 1.0, Outline(text, (), (), 1, _hashed(text, ()), (), node)
+
+
+def _number(node: Node) -> Drawn:
+    return node.value or 0.0, UNIT
+
+
+def _negative(node: Node) -> Drawn:
+    factor, whole = _drawn(node.args[0])
+    return -factor, whole
+
+
+def _hashed(head: str, parts: tuple[Outline, ...]) -> bytes:
+    return blake2b(head.encode() + b"".join([part.digest for part in parts]), digest_size=8).digest()
+
+
+UNIT = Outline("=1;", (), (), 1, _hashed("=1;", ()), (), number(1))
+"""A constant: what it amounts to is the factor before it."""
+
+
+def _bounded(value: float) -> float:
+    """Hold a factor within what a formula may have: what lies beyond comes from powers of powers."""
+    return math.copysign(min(max(abs(value), 1.0 / LARGEST), LARGEST), value)
+
+
+Slot = float | str
+"""What stands before an argument: a weight, or a sign without a number."""
+
+
+def _written(node: Node, op: str, numbers: Numbers, parts: list[Outline], slots: list[Slot]) -> Outline:
+    """Write an operator with its numbers, and each argument behind its slot."""
+    text, values, codes = [f"({op}", "#" * len(numbers)], [*numbers], [code(value) for value in numbers]
+    marks = []
+    for slot, part in zip(slots, parts, strict=True):
+        mark = slot if isinstance(slot, str) else "#"
+        if not isinstance(slot, str):
+            values.append(slot)
+            codes.append(code(slot))
+        marks.append(mark)
+        text += (mark, part.text)
+        values += part.numbers
+        codes += part.codes
+    text.append(")")
+    inner = tuple(parts)
+    head = f"({op}{'#' * len(numbers)} {' '.join(marks)}"
+    size = 1 + sum([part.size for part in parts])
+    return Outline("".join(text), tuple(values), tuple(codes), size, _hashed(head, inner), inner, node)
+
+
+def _place(drawn: Drawn) -> tuple[bool, bytes, Codes, str, float]:
+    """Return by what arguments are ordered: constants last, then by outline, and only then by numbers."""
+    factor, whole = drawn
+    return whole is UNIT, whole.digest, whole.codes, whole.text, factor
+
+
+# Sums, products and powers.
+
+
+def _terms(node: Node, factor: float) -> Iterator[Drawn]:
+    """Yield the terms of a sum, sums within it taken apart."""
+    if node.op == "add":
+        for arg in node.args:
+            yield from _terms(arg, factor)
+    elif node.op == "sub":
+        yield from _terms(node.args[0], factor)
+        yield from _terms(node.args[1], -factor)
+    elif node.op == "neg":
+        yield from _terms(node.args[0], -factor)
+    else:
+        own, whole = _drawn(node)
+        yield factor * own, whole
+
+
+def _sum(node: Node) -> Drawn:
+    """Draw a sum: weights are told beside that of the first term, what is negligible beside it is left out."""
+    terms = sorted(_terms(node, 1.0), key=_place)
+    most = max((abs(own) for own, part in terms if part is not UNIT), default=0.0)
+    firm = all(_bounded_within(part.node) for own, part in terms if abs(own) == most and part is not UNIT)
+    kept = [(own, part) for own, part in terms if abs(own) > most * _least(part, firm)]
+    if len(kept) < 2:
+        return kept[0] if kept else (0.0, terms[0][1])
+    pivot = kept[0][0]
+    slots: list[Slot] = ["", *(own / pivot for own, _ in kept[1:])]
+    return pivot, _written(node, "add", (), [part for _, part in kept], slots)
+
+
+def _least(part: Outline, firm: bool) -> float:
+    """Return below which share of the largest term one is negligible; `firm` says that the largest is bounded."""
+    return CONSTANT if part is UNIT else FAINT if firm and _bounded_within(part.node) else ZERO
+
+
+def _bounded_within(node: Node) -> bool:
+    """Tell whether values stay within a few units: ranks, scores, correlations, and their products."""
+    return node.op in BOUNDED or (node.op in ("mul", "neg") and all(map(_bounded_within, node.args)))
+
+
+def _factors(node: Node, above: bool = True) -> Iterator[tuple[bool, Drawn]]:
+    """Yield the factors of a product or ratio, each with whether it stands above the line."""
+    if node.op in ("mul", "div"):
+        for place, arg in enumerate(node.args):
+            yield from _factors(arg, above ^ (node.op == "div" and place == 1))
+    elif node.op == "neg":
+        yield above, (-1.0, UNIT)
+        yield from _factors(node.args[0], above)
+    else:
+        yield above, _drawn(node)
+
+
+def _product(node: Node) -> Drawn:
+    """Draw a product or ratio: all that stands above the line over all that stands below it."""
+    total = 1.0
+    sides: tuple[list[Drawn], list[Drawn]] = ([], [])
+    for above, drawn in _factors(node):
+        total = _bounded(total * drawn[0] if above else total / (drawn[0] or 1.0))
+        if drawn[1] is not UNIT:
+            sides[not above].append(drawn)
+    upper, lower = (_multiplied(side) for side in sides)
+    if lower is UNIT:
+        return total, upper
+    return total, _written(call("div", upper.node, lower.node), "div", (), [upper, lower], ["", ""])
+
+
+def _multiplied(drawn: list[Drawn]) -> Outline:
+    parts = [part for _, part in sorted(drawn, key=_place)]
+    if len(parts) < 2:
+        return parts[0] if parts else UNIT
+    return _written(call("mul", *(part.node for part in parts)), "mul", (), parts, [""] * len(parts))
+
+
+def _power(node: Node) -> Drawn:
+    """Draw a power: one by a whole number is an operator of its own, since 2 and 3 are not near."""
+    exponent = node.args[1].value if node.args[1].op == "number" else None
+    factor, base = _drawn(node.args[0])
+    if exponent is None or exponent != int(exponent):
+        return _call(node)
+    return _bounded(factor) ** int(exponent) if factor else 0.0, _written(
+        node, f"{node.op}{int(exponent)}", (), [base], [""]
+    )
+
+
+def _total(node: Node) -> Drawn:
+    """Draw a rolling sum as its length times the mean."""
+    factor, whole = _drawn(Node("ts_mean", node.args, node.params))
+    return factor * node.window, whole
+
+
+# Choices and comparisons.
+
+
+def _extreme(node: Node) -> Drawn:
+    """Draw a maximum or minimum with its first argument made 1 times something."""
+    drawn = sorted(map(_drawn, node.args), key=_place)
+    pivot = drawn[0][0] or 1.0
+    op = node.op if pivot > 0 else OPERATORS[node.op].mirror
+    slots: list[Slot] = ["", *(factor / pivot for factor, _ in drawn[1:])]
+    return pivot, _written(node, op, (), [part for _, part in drawn], slots)
+
+
+SWAPPED: Mapping[str, str] = MappingProxyType({"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"})
+
+
+def _comparison(node: Node) -> Drawn:
+    """Draw a comparison as the sign of a difference: ``x > y`` is ``x - y > 0``."""
+    factor, difference = _drawn(call("sub", *node.args))
+    op = node.op if factor >= 0 else SWAPPED[node.op]
+    return 1.0, _written(node, op, (), [difference], [""])
+
+
+def _choice(node: Node) -> Drawn:
+    """Draw a choice: the factors of both branches are told beside the first one that is not 0."""
+    _, condition = _drawn(node.args[0])
+    drawn = [_drawn(arg) for arg in node.args[1:]]
+    pivot = next((factor for factor, _ in drawn if factor), 1.0)
+    slots: list[Slot] = ["", *(factor / pivot for factor, _ in drawn)]
+    return pivot, _written(node, "where", (), [condition, *(part for _, part in drawn)], slots)
+
+
+# Everything else.
+
+
+def _call(node: Node) -> Drawn:
+    """Draw an operator: constant factors move outwards as far as it lets them, and else stand before their argument."""
+    args = _bare(node)
+    operator, (numbers, kinds, sorted_from) = OPERATORS[node.op], _shape(node.op)
+    rules = operator.scaling or ("none",)
+    total, op = 1.0, node.op
+    found: list[tuple[float, Outline, Slot]] = []
+    for place, arg in enumerate(args):
+        factor, part = _drawn(arg)
+        rule = rules[place] if place < len(rules) else "none"
+        if kinds[min(place, len(kinds) - 1)] != "panel":
+            found.append((factor, part, ""))
+        elif part is UNIT or not factor or rule == "none":
+            found.append((factor, part, factor))
+        elif factor == 1.0:  # mostly: there is nothing to move
+            found.append((1.0, part, ""))
+        else:
+            outside, inside = map(float, SCALING[rule](factor))  # type: ignore[arg-type]  # they hold for floats as well
+            if inside < 0 and operator.mirror:
+                op, inside = operator.mirror, 1.0
+                outside = -outside if rule == "mirror" else outside
+            total *= outside
+            found.append((1.0, part, "-" if inside < 0 else ""))
+    head, tail = found[:sorted_from], found[sorted_from:]
+    found = [*head, *sorted(tail, key=lambda each: (_place(each[:2]), str(each[2])))] if len(tail) > 1 else found
+    values = tuple([node.param(name, node.window if default is None else default) for name, default in numbers])
+    return total, _written(node, op, values, [part for _, part, _ in found], [slot for _, _, slot in found])
+
+
+def _bare(node: Node) -> tuple[Node, ...]:
+    """Return the arguments without the steps that make no difference to the operator."""
+    if node.op not in UNDER:
+        return node.args
+    reverse, first = _order(node.args[0], UNDER[node.op])
+    return (call("neg", first) if reverse else first, *node.args[1:])
+
+
+@functools.cache
+def _shape(op: str) -> tuple[tuple[tuple[str, float | None], ...], tuple[str, ...], int]:
+    """Return the numbers of an operator that an outline keeps, the kinds of its arguments, and from where on they are sorted."""
+    operator = OPERATORS[op]
+    kept = tuple((each.name, each.default) for each in operator.numbers if not each.keyword or each.name == "span")
+    kinds = tuple(each.kind for each in operator.nodes)
+    if operator.symmetric or op in ("and", "or"):
+        return kept, kinds, 0
+    return kept, kinds, 1 if operator.takes_many else len(kinds)
+
+
+DRAWING: Mapping[str, Callable[[Node], Drawn]] = MappingProxyType(
+    {
+        **dict.fromkeys(("add", "sub"), _sum),
+        **dict.fromkeys(("div", "mul"), _product),
+        **dict.fromkeys(("field", "group"), _leaf),
+        **dict.fromkeys(("max", "min"), _extreme),
+        **dict.fromkeys(SWAPPED, _comparison),
+        "neg": _negative,
+        "number": _number,
+        "power": _power,
+        "ts_sum": _total,
+        "where": _choice,
+    }
+)

@@ -1,0 +1,1 @@
+"""Formulas drawn from the language, and planted in synthetic markets."""

@@ -1,0 +1,260 @@
+"""Draw alphas from the grammar, and plant them in a synthetic market.
+
+What is planted is a fair puzzle: a formula that no textbook lists, that spreads the names of a day, lasts about a week,
+survives its own effect on prices, and is not a near-copy of another one or of volatility, size, momentum or reversal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ...market import MarketError, Panel, Plant, SyntheticConfig, SyntheticMarket, simulate
+from ..engine.engine import Engine
+from ..engine.ranks import RowOrder, order_rows, row_rank_correlation
+from ..errors import FactorError, ParseError
+from ..language.expression import Expression
+from ..language.node import Node, walk
+from ..language.parse import parse
+from ..operators import OPERATORS
+from .sampling import Grammar, sample
+
+TRIAL_DAYS, TRIAL_NAMES = 400, 120
+"""Size of the small market on which a candidate is tried."""
+STREAM = 0x9147
+"""Keeps the draw apart from others with the same seed."""
+CLOSEST = 0.5
+COVERAGE, SPREAD, PERSISTENCE, CONSISTENCY = 0.7, 0.5, 0.4, 0.8
+MOST_CANDIDATES = 5_000
+
+TEXTBOOK = (
+    "ts_std(returns, 20)", "ts_std(returns, 60)", "log(cap)", "log(close)", "log(amount)", "ts_mean(amount, 20) / cap",
+    "ts_mean(volume, 5) / ts_mean(volume, 60)", "ts_returns(close, 5)", "ts_returns(close, 20)", "ts_returns(close, 60)",
+    "delay(ts_returns(close, 100), 20)", "close / ts_max(high, 60)", "returns", "close / open",
+)  # fmt: skip
+"""Volatility, size, liquidity, reversal and momentum: what is planted may not resemble them."""
+
+GRAMMAR = Grammar(
+    fields=("amount", "close", "high", "low", "open", "returns", "volume", "vwap"),
+    groups=(),
+    windows=tuple(range(3, 61)),
+    operators=(
+        "abs", "add", "decay_linear", "delay", "delta", "div", "ema", "log", "max", "min", "mul", "rank", "sub", "ts_argmax",
+        "ts_argmin", "ts_corr", "ts_cov", "ts_kurt", "ts_mad", "ts_max", "ts_mean", "ts_median", "ts_min", "ts_rank",
+        "ts_returns", "ts_rsquare", "ts_skew", "ts_slope", "ts_std", "ts_sum", "ts_zscore", "zscore",
+    ),
+)  # fmt: skip
+"""What plants are made of."""
+
+
+SHAPES = frozenset({"ts_argmax", "ts_argmin", "ts_kurt", "ts_rsquare", "ts_skew"})
+"""Statistics of which a plant holds one at most: one inside the other means nothing."""
+
+
+class PlantSettings(BaseModel):
+    """States how many alphas a synthetic market holds, and how strong they are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    count: int = Field(default=5, ge=0, le=20, description="alphas drawn by the market's seed")
+    rank_ic: tuple[float, float] = Field(
+        default=(0.01, 0.04), description="lowest and highest five-day RankIC at full life; each is drawn between"
+    )
+    nodes: tuple[int, int] = Field(default=(4, 10), description="smallest and largest formula, in nodes")
+    fading: float = Field(default=0.2, ge=0, le=1, description="share of them that fade, in about two years")
+    dying: float = Field(default=0.2, ge=0, le=1, description="share of them that stop within the span")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> PlantSettings:
+        low, high = self.rank_ic
+        if not 0 < low <= high <= 0.08:
+            raise ValueError("rank_ic must be a lower and an upper bound, above 0 and at most 0.08")
+        small, large = self.nodes
+        if not 3 <= small <= large <= 20:
+            raise ValueError("nodes must be a smallest and a largest number of nodes, from 3 to 20")
+        if self.fading + self.dying > 1:
+            raise ValueError("fading and dying are shares of the same alphas: together at most 1")
+        return self
+
+
+def planted_market(
+    config: SyntheticConfig, settings: PlantSettings | None = None, extra: Sequence[Plant] = ()
+) -> SyntheticMarket:
+    """Simulate a market with alphas drawn by its seed.
+
+    Parameters
+    ----------
+    config : SyntheticConfig
+        The market; a null market holds nothing, whatever `settings` say.
+    settings : PlantSettings, optional
+        How many and how strong.
+    extra : sequence of Plant
+        More plants, put in front of the drawn ones.
+
+    Returns
+    -------
+    SyntheticMarket
+        The panel, its noise-free expected return, and what was planted.
+    """
+    return simulate(config, (*extra, *plants_of(config, settings or PlantSettings())))
+
+
+def plants_of(config: SyntheticConfig, settings: PlantSettings) -> tuple[Plant, ...]:
+    """Return the plants that a configuration asks for; none in a null market."""
+    return () if config.nothing else draw_plants(config.seed, settings)
+
+
+def draw_plants(
+    seed: int, settings: PlantSettings | None = None, exclude: Collection[Expression | str] = ()
+) -> tuple[Plant, ...]:
+    """Draw alphas from the grammar.
+
+    Parameters
+    ----------
+    seed : int
+        Every draw follows from it.
+    settings : PlantSettings, optional
+        How many, how strong, and how many of them fade or die.
+    exclude : collection of Expression or str
+        Formulas that no plant may resemble: absolute mean rank correlation above 0.5 on a small trial market.
+
+    Returns
+    -------
+    tuple of Plant
+        Formulas in canonical form, of as many nodes as the settings say, with their signals.
+
+    Raises
+    ------
+    FactorError
+        If too few candidates pass; `exclude` is then too long.
+    """
+    asked = settings or PlantSettings()
+    rng = np.random.default_rng([seed, STREAM])
+    fates = _fates(rng, asked)
+    if not fates:
+        return ()
+    trial = _Trial(seed, exclude)
+    found: list[Plant] = []
+    for expression in plausible(rng, asked.nodes):
+        plant = _plant(expression, rng, asked, fates[len(found)])
+        if trial.passes(expression, plant):
+            found.append(plant)
+        if len(found) == len(fates):
+            return tuple(found)
+    raise FactorError(f"only {len(found)} of {len(fates)} plants could be drawn", hint="Exclude fewer formulas.")
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Computes a formula on a panel."""
+
+    text: str
+
+    def __call__(self, panel: Panel) -> NDArray[np.float32]:
+        """Return the values ``[T, N]``, NaN outside the universe."""
+        return Engine(panel, cache_bytes=0, threads=1).evaluate([self.text])[0]
+
+
+def _fates(rng: np.random.Generator, settings: PlantSettings) -> list[str]:
+    """Return in random order which plants last, fade or die."""
+    fading, dying = (round(share * settings.count) for share in (settings.fading, settings.dying))
+    fates = ["fades"] * fading + ["dies"] * dying
+    fates = ["lasts"] * (settings.count - len(fates)) + fates
+    return [fates[place] for place in rng.permutation(len(fates))]
+
+
+def _plant(expression: Expression, rng: np.random.Generator, settings: PlantSettings, fate: str) -> Plant:
+    """Draw strength and life; the same draws are made whatever the fate, so that one fate moves no later draw."""
+    rank_ic = round(float(rng.uniform(*settings.rank_ic)), 4)
+    half_life, end = float(rng.integers(200, 601)), round(float(rng.uniform(0.5, 0.9)), 2)
+    text = expression.canonical_text
+    return Plant(
+        text=text,
+        signal=Signal(text),
+        rank_ic=rank_ic,
+        end=end if fate == "dies" else 1.0,
+        half_life_days=half_life if fate == "fades" else None,
+    )
+
+
+def plausible(rng: np.random.Generator, nodes: tuple[int, int] = (4, 10)) -> Iterator[Expression]:
+    """Draw formulas as plants are drawn, before any is tried: they compare names by something that looks back in time."""
+    small, large = nodes
+    for _ in range(MOST_CANDIDATES):
+        inner = sample(rng, max_size=large - 1, grammar=GRAMMAR)
+        wrapper = "rank" if rng.random() < 0.7 else "zscore"
+        compares = inner.canonical.op in ("rank", "zscore")
+        try:
+            expression = inner if compares else parse(f"{wrapper}({inner.text})")
+        except ParseError:
+            continue
+        if small <= expression.size <= large and expression.warmup <= TRIAL_DAYS // 3 and _is_plain(expression.core):
+            yield expression
+
+
+def _is_plain(node: Node) -> bool:
+    """Tell whether a formula looks like one that somebody would think of: it looks back, once or twice in a row."""
+    operators = [OPERATORS[each.op] for _, each in walk(node) if not each.is_leaf]
+    shapes = sum(operator.name in SHAPES for operator in operators)
+    return len(operators) >= 2 and shapes <= 1 and 1 <= _looks_back(node) <= 2
+
+
+def _looks_back(node: Node) -> int:
+    """Return how many time series operators stand inside each other."""
+    own = not node.is_leaf and OPERATORS[node.op].family == "time series"
+    return own + max((_looks_back(arg) for arg in node.args), default=0)
+
+
+class _Trial:
+    """A small market without alphas, on which candidates are looked at and compared."""
+
+    def __init__(self, seed: int, exclude: Collection[Expression | str]) -> None:
+        self.config = SyntheticConfig(seed=seed, days=TRIAL_DAYS, names=TRIAL_NAMES)
+        self.panel = simulate(self.config).panel
+        self.engine = Engine(self.panel, threads=1)
+        self.known = [order_rows(values) for values in self.engine.evaluate([*TEXTBOOK, *exclude])]
+
+    def passes(self, expression: Expression, plant: Plant) -> bool:
+        """Tell whether a candidate is a fair puzzle; one that is joins what later ones are compared with."""
+        values = self.engine.evaluate([expression])[0]
+        order = order_rows(values)
+        fair = self._spreads(values, expression.warmup) and self._is_new(order)
+        if fair and _persistence(values) >= PERSISTENCE and self._survives(plant):
+            self.known.append(order)
+            return True
+        return False
+
+    def _spreads(self, values: NDArray[np.float32], warmup: int) -> bool:
+        """Tell whether most names have a value, and most values of a day differ."""
+        after = values[warmup + 40 :: 20]
+        present = np.isfinite(after)
+        if present.sum() < COVERAGE * self.panel.universe[warmup + 40 :: 20].sum():
+            return False
+        distinct = [np.unique(day[there]).size / max(there.sum(), 1) for day, there in zip(after, present, strict=True)]
+        return bool(min(distinct) >= SPREAD)
+
+    def _is_new(self, order: RowOrder) -> bool:
+        """Tell whether no known order of the names is close to this one, or to its opposite."""
+        return all(abs(_mean(row_rank_correlation(order, known))) <= CLOSEST for known in self.known)
+
+    def _survives(self, plant: Plant) -> bool:
+        """Tell whether the alpha is much the same formula on the market that it moves."""
+        try:
+            stated = simulate(self.config, (Plant(plant.text, plant.signal, plant.rank_ic),)).plants[0]
+        except MarketError:
+            return False
+        return stated.consistency >= CONSISTENCY
+
+
+def _persistence(values: NDArray[np.float32]) -> float:
+    """Return the mean rank correlation of a signal with itself a week later."""
+    return _mean(row_rank_correlation(np.ascontiguousarray(values[:-5]), np.ascontiguousarray(values[5:])))
+
+
+def _mean(correlations: NDArray[np.float64]) -> float:
+    known = correlations[np.isfinite(correlations)]
+    return float(known.mean()) if known.size else 0.0

@@ -1,0 +1,173 @@
+"""Draw random formulas that parse, type and never see the future, from the operator table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from ..describe.render import render
+from ..errors import ParseError
+from ..language.expression import Expression
+from ..language.fields import FIELDS, GROUPS
+from ..language.node import Node, field_node, group, number
+from ..language.parse import parse
+from ..language.signature import Argument, Operator
+from ..language.types import UnitMismatch, unit_of
+from ..operators import OPERATORS
+
+WINDOWS = (2, 3, 5, 10, 15, 20, 30, 40, 60)
+FITTED = frozenset({"ts_alpha", "ts_beta", "ts_resid", "ts_residual", "ts_slope"})
+"""Operators that fit a line: through two rows it leaves nothing but rounding."""
+NUMBERS = (0.5, 1.0, 2.0)
+WIDE = 0.4
+"""How often an operator with several arguments is preferred: else trees would be chains, since most take one."""
+TRIES = 60
+GIVE_UP = 400
+
+Choice = TypeVar("Choice")
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What a sampler may use.
+
+    Attributes
+    ----------
+    fields : tuple of str
+        Columns.
+    groups : tuple of str
+        Groupings; empty for none, and then no operator by group is drawn.
+    windows : tuple of int
+        Windows to choose from.
+    operators : tuple of str
+        Operators to choose from.
+    """
+
+    fields: tuple[str, ...] = FIELDS
+    groups: tuple[str, ...] = GROUPS
+    windows: tuple[int, ...] = WINDOWS
+    operators: tuple[str, ...] = tuple(OPERATORS)
+
+
+def sample(
+    rng: np.random.Generator,
+    *,
+    fields: Collection[str] = FIELDS,
+    max_size: int = 12,
+    grammar: Grammar | None = None,
+) -> Expression:
+    """Draw a formula.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+        The only source of chance.
+    fields : collection of str
+        Columns that may be read; they are sorted first, so sets give the same draw.
+    max_size : int
+        Largest number of nodes, at least 1.
+    grammar : Grammar, optional
+        Operators, windows and groupings to choose from; its fields replace `fields`.
+
+    Returns
+    -------
+    Expression
+        It parses, its units agree, and it reads no later day.
+    """
+    chosen = grammar or Grammar(fields=tuple(sorted(fields)))
+    for _ in range(GIVE_UP):
+        drawn = sample_tree(rng, max_size=max_size, grammar=chosen)
+        if drawn is None:
+            continue
+        try:
+            return parse(render(drawn), fields=chosen.fields, groups=chosen.groups or GROUPS)
+        except ParseError:
+            continue
+    return parse(f"rank({chosen.fields[0]})", fields=chosen.fields)
+
+
+def sample_tree(rng: np.random.Generator, *, max_size: int, grammar: Grammar) -> Node | None:
+    """Draw a tree whose units agree, as `sample` does, without reading it as a formula; None where none was found."""
+    size = int(rng.integers(1, max_size + 1)) if max_size > 1 else 1
+    return _Sampler(rng, grammar).panel(size)
+
+
+@dataclass
+class _Sampler:
+    """Grow a tree top down, keeping each subtree only if its units agree."""
+
+    rng: np.random.Generator
+    grammar: Grammar
+
+    def pick(self, choices: Sequence[Choice]) -> Choice:
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def panel(self, size: int) -> Node | None:
+        """Return a tree of about `size` nodes that is not a bare condition, or None after too many tries."""
+        return self._grown(size, condition=False)
+
+    def _grown(self, size: int, condition: bool) -> Node | None:
+        if size <= 1 and not condition:
+            return field_node(self.pick(self.grammar.fields))
+        known = [OPERATORS[name] for name in self.grammar.operators]
+        fitting = [operator for operator in known if self._fits(operator, size, condition)]
+        wide = [operator for operator in fitting if len(operator.nodes) > 1]
+        for _ in range(TRIES if fitting else 0):
+            drawn = self._call(self.pick(wide if wide and self.rng.random() < WIDE else fitting), size)
+            if drawn is not None and _types(drawn):
+                return drawn
+        return None
+
+    def _fits(self, operator: Operator, size: int, condition: bool) -> bool:
+        truth = operator.unit in ("comparison", "logic")
+        if truth != condition or (not self.grammar.groups and any(each.kind == "group" for each in operator.nodes)):
+            return False
+        needs = sum(3 if argument.kind == "condition" else 1 for argument in operator.nodes)
+        compares = condition and not any(argument.kind == "condition" for argument in operator.nodes)
+        return compares or needs < size
+
+    def _call(self, operator: Operator, size: int) -> Node | None:
+        parts = self._shares(size - 1, len(operator.nodes))
+        args = [self._argument(argument, part, operator) for argument, part in zip(operator.nodes, parts, strict=True)]
+        if any(arg is None for arg in args) or len(args) > len(set(args)):
+            return None
+        params = tuple((each.name, self._number(each, operator)) for each in operator.numbers if not each.keyword)
+        if operator.name == "clip":
+            params = (("low", -params[1][1]), params[1])
+        return Node(operator.name, tuple(arg for arg in args if arg is not None), params)
+
+    def _argument(self, argument: Argument, size: int, operator: Operator) -> Node | None:
+        if argument.kind == "group":
+            return group(self.pick(self.grammar.groups))
+        if argument.kind == "condition":
+            return self._grown(max(size, 3), condition=True)
+        if operator.name in ("power", "signed_power") and argument.name == "y":
+            return number(self.pick((0.5, 2.0, 3.0)))
+        constant = operator.infix and argument.name == "y" and size <= 1 and self.rng.random() < 0.3
+        return number(self.pick(NUMBERS)) if constant else self._grown(size, condition=False)
+
+    def _number(self, argument: Argument, operator: Operator) -> float:
+        if argument.kind == "window":
+            needy = operator.unit == "ratio" or operator.name in FITTED
+            enough = [window for window in self.grammar.windows if window >= 5] if needy else []
+            return float(self.pick(enough or self.grammar.windows))
+        choices = {"q": (0.1, 0.25, 0.75, 0.9), "n": (3.0, 5.0, 10.0), "limit": (2.0, 3.0), "high": (0.5, 1.0, 2.0)}
+        return self.pick(choices.get(argument.name, (1.0,)))
+
+    def _shares(self, size: int, parts: int) -> list[int]:
+        """Split a number of nodes at random among arguments, each at least 1."""
+        spare = max(size - parts, 0)
+        cuts = sorted(int(self.rng.integers(spare + 1)) for _ in range(parts - 1))
+        edges = [0, *cuts, spare]
+        return [1 + edges[place + 1] - edges[place] for place in range(parts)]
+
+
+def _types(node: Node) -> bool:
+    try:
+        unit_of(node)
+    except UnitMismatch:
+        return False
+    return True

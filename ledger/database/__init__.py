@@ -1,0 +1,1 @@
+"""What the record asks of a database, and SQLite as one."""

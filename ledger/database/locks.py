@@ -1,0 +1,165 @@
+"""One process at a time on one run; the system lets go when the process dies, however it dies."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import RunLocked
+from ..files.private import make_file, make_folder
+from .refusals import explained, refusal
+
+LOOKS, LOOK_SECONDS = 3, 0.02
+PAUSE_SECONDS = 0.003
+TOLD_SECONDS = 10.0
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.025, 1.0
+"""Between looks at another process: each look reads the ledger, which the other one also needs."""
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 1 << 30  # the locked byte lies beyond the text, so that another process can still read who holds it
+
+    def _seize(handle: int) -> None:
+        os.lseek(handle, _FAR, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _seize(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def held(path: Path, run: str) -> Iterator[None]:
+    """Hold the lock of a run, or refuse with the process that holds it.
+
+    Raises
+    ------
+    RunLocked
+        If another process, or this one, holds it already.
+    """
+    with explained(path):
+        make_folder(path.parent)
+        make_file(path)
+        handle = os.open(path, os.O_RDWR)
+    try:
+        _claim(handle, path, run)
+        yield
+    finally:
+        os.close(handle)
+
+
+@dataclass
+class Wait:
+    """A wait for another process, told on standard error at once and then every ten seconds.
+
+    Attributes
+    ----------
+    seconds, tell
+        A monotonic clock, and what takes a line.
+    """
+
+    seconds: Callable[[], float] = time.monotonic
+    tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True)
+    _looks: int = 0
+    _began: float = 0.0
+    _told: float = float("-inf")
+
+    def note(self, why: str) -> float:
+        """Say why one waits, if it is time to say so; return how long to pause before the next look."""
+        now = self.seconds()
+        self._began = self._began if self._looks else now
+        if now - self._told >= TOLD_SECONDS:
+            self._told = now
+            self.tell(f"waiting, {why}" + (f" ({now - self._began:.0f} s so far)" if self._looks else ""))
+        self._looks += 1
+        return min(SHORTEST_SECONDS * float(2 ** min(self._looks, 10)), LONGEST_SECONDS)
+
+    @property
+    def waited(self) -> float:
+        """Return the seconds since the first look."""
+        return self.seconds() - self._began if self._looks else 0.0
+
+
+@contextmanager
+def turn(path: Path, seconds: float = 10.0) -> Iterator[None]:
+    """Wait for a lock that is held for moments only, and hold it.
+
+    Raises
+    ------
+    WorkspaceError
+        If the file cannot be made, or others hold it for longer than `seconds`.
+    """
+    with explained(path):
+        make_file(path)
+        handle = os.open(path, os.O_RDWR)
+    try:
+        end = time.monotonic() + seconds
+        while not seized(handle):
+            if time.monotonic() > end:
+                raise refusal(path, BlockingIOError("locked"))
+            time.sleep(PAUSE_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def seized(handle: int) -> bool:
+    """Take the lock of an open file if it is free, until the file is closed; tell whether it was."""
+    try:
+        _seize(handle)
+    except OSError:
+        return False
+    return True
+
+
+def _seize_soon(handle: int) -> None:
+    """Take a lock; somebody who only looks holds it for no longer than this waits."""
+    for _ in range(LOOKS - 1):
+        try:
+            return _seize(handle)
+        except OSError:
+            time.sleep(LOOK_SECONDS)
+    _seize(handle)
+
+
+def holder(path: Path) -> str | None:
+    """Return the number of the process that holds a lock file on this machine; None where nobody does.
+
+    It looks by taking the lock for a moment, so `_claim` asks more than once.
+    """
+    if not path.exists():
+        return None
+    with explained(path):
+        handle = os.open(path, os.O_RDWR)
+    try:
+        _seize(handle)
+    except OSError:
+        return path.read_text().strip() or "unknown"
+    finally:
+        os.close(handle)
+    return None
+
+
+def _claim(handle: int, path: Path, run: str) -> None:
+    """Take the lock and leave this process's number in the file for whoever is refused."""
+    try:
+        _seize_soon(handle)
+    except OSError:
+        other = path.read_text().strip() or "unknown"
+        raise RunLocked(
+            f"process {other} is working on run {run}",
+            field="run",
+            got=run,
+            hint="Wait for it to end or stop it; a run can be resumed at any moment.",
+        ) from None
+    with explained(path):
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, f"{os.getpid()}\n".encode())

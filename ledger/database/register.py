@@ -1,0 +1,130 @@
+"""A table of one kind of record: added once under its key, never changed, read in the order of its key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
+
+from ..digest import canonical_json
+from ..errors import LedgerConflict
+from .protocol import Database, Session
+from .schema import REGISTERS
+
+R = TypeVar("R")
+CHUNK = 256
+"""Rows that are read at once."""
+
+
+@dataclass(frozen=True)
+class Entry(Generic[R]):
+    """A record with its place in the order of arrival, and the time at which it was written."""
+
+    place: int
+    at: str
+    record: R
+
+
+class Register(Generic[R]):
+    """Keeps the records of one table."""
+
+    def __init__(self, database: Database, table: str, record: type[R], now: Callable[[], str]) -> None:
+        self._database = database
+        self._table = table
+        self._record = record
+        self._now = now
+        self._key = REGISTERS[table]
+
+    def add(self, record: R, *, strict: bool = True) -> bool:
+        """Add a record; return whether it is new.
+
+        Raises
+        ------
+        LedgerConflict
+            If another record lies under its key, unless `strict` is off: then the first one stays.
+        """
+        key, body = self._parts(record)
+        inserted: list[bool] = []
+
+        def work(session: Session) -> None:
+            inserted.append(self._put(session, key, body, strict))
+
+        self._database.write(work)
+        return any(inserted)  # a second time finds what the first had written, when the answer to that was lost
+
+    def put(self, session: Session, record: R, *, strict: bool = False) -> bool:
+        """Add a record inside the caller's transaction; return whether it is new. One that is there stays."""
+        return self._put(session, *self._parts(record), strict)
+
+    def _parts(self, record: R) -> tuple[list[str], str]:
+        """Return the key of a record, and the rest as JSON."""
+        fields = asdict(record)  # type: ignore[call-overload]
+        key = [fields.pop(column) for column in self._key]
+        return key, canonical_json(fields)
+
+    def get(self, *key: str) -> R | None:
+        """Return the record under a key, or None."""
+        found = self.find(" AND ".join(f"{column} = ?" for column in self._key), *key)
+        return found[0] if found else None
+
+    def find(self, condition: str, *values: str, order: str = "") -> list[R]:
+        """Return the records that meet a condition, in the order of their key."""
+        columns = ", ".join(self._key)
+        query = f"SELECT {columns}, body FROM {self._table} WHERE {condition} ORDER BY {order or columns}"
+        return [self._read(row) for row in self._database.rows(query, values)]
+
+    def since(self, after: int, run: str) -> Iterator[tuple[int, R]]:
+        """Yield a run's records after a place in the order of arrival, each with its own place, some at a time."""
+        return ((entry.place, entry.record) for entry in self.entries(after, run))
+
+    def entries(self, after: int, run: str) -> Iterator[Entry[R]]:
+        """Yield what `since` yields, each with the time at which it was written."""
+        columns = ", ".join(self._key)
+        # The order of arrival is the table's own; the index of the run would have all of its rows sorted each time.
+        query = (
+            f"SELECT seq, at, {columns}, body FROM {self._table} WHERE seq > ? AND run || '' = ? "
+            f"ORDER BY seq LIMIT {CHUNK}"
+        )
+        while found := self._database.rows(query, (after, run)):
+            for seq, at, *row in found:
+                yield Entry(seq, at, self._read(tuple(row)))
+            after = found[-1][0]
+
+    def _put(self, session: Session, key: list[str], body: str, strict: bool) -> bool:
+        """Insert a row if its key is free; what lies there already must be the same, if it is strict."""
+        inserted = self._insert(session, key, body)
+        if not inserted and strict:
+            self._compare(session, key, body)
+        return inserted
+
+    def _insert(self, session: Session, key: list[str], body: str) -> bool:
+        """Insert a row if its key is free."""
+        columns = ", ".join(self._key)
+        marks = ", ".join("?" * (len(key) + 2))
+        statement = f"INSERT INTO {self._table} ({columns}, at, body) VALUES ({marks}) ON CONFLICT DO NOTHING"
+        return session.execute(statement, (*key, self._now(), body)).rowcount == 1
+
+    def _compare(self, session: Session, key: list[str], body: str) -> None:
+        """Refuse a record that differs from the one under its key."""
+        condition = " AND ".join(f"{column} = ?" for column in self._key)
+        (stored,) = session.execute(f"SELECT body FROM {self._table} WHERE {condition}", key).fetchone()
+        if stored != body:
+            raise conflict(self._table, key, json.loads(stored), json.loads(body))
+
+    def _read(self, row: tuple[Any, ...]) -> R:
+        """Turn a row into its record."""
+        *key, body = row
+        return self._record(**dict(zip(self._key, key, strict=True)), **json.loads(body))
+
+
+def conflict(table: str, key: list[str], stored: dict[str, Any], given: dict[str, Any]) -> LedgerConflict:
+    """Return the error that names every field that differs."""
+    unlike = sorted(name for name in stored.keys() | given.keys() if stored.get(name) != given.get(name))
+    return LedgerConflict(
+        f"{table}: another record is kept under {' / '.join(key)}; it differs in {', '.join(unlike)}",
+        field=table,
+        got={name: given.get(name) for name in unlike},
+        allowed={name: stored.get(name) for name in unlike},
+        hint="The record is never changed. Equal work must give equal records: was the seed, the data or the code another?",
+    )

@@ -1,0 +1,167 @@
+"""Bytes named by their digest: written once, whole or not at all, and checked when they are read.
+
+A workspace with a ledger file keeps them in a folder, one with a ledger in PostgreSQL in a table there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..database.protocol import Database
+from ..database.refusals import explained
+from ..digest import digest
+from ..errors import DamagedObject
+from .private import file_mode, make_folder
+
+FOR_ALL = 0o644
+"""Permissions of a file that a person has written for handing it on."""
+
+
+class Bodies(Protocol):
+    """Where bytes are kept under their digest."""
+
+    def put(self, body: bytes) -> str:
+        """Store bytes and return their digest."""
+
+    def get(self, name: str) -> bytes:
+        """Return the bytes with this digest; `DamagedObject` if they are gone or changed."""
+
+    def where(self, name: str) -> Path | None:
+        """Return the file that holds the bytes with this digest; None where a database does."""
+
+
+class StoredObjects:
+    """A table of bytes, append-only like the rest of the record."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, body: bytes) -> str:
+        """Store bytes and return their digest; storing them again does nothing."""
+        name = digest(body)
+        if not self._database.rows("SELECT 1 FROM objects WHERE digest = ?", (name,)):
+            self._database.write(lambda session: session.execute(_ADD, (name, body)).rowcount)
+        return name
+
+    def where(self, name: str) -> None:
+        """Return no file: the database holds them."""
+
+    def get(self, name: str) -> bytes:
+        """Return the bytes with this digest.
+
+        Raises
+        ------
+        DamagedObject
+            If they are gone or have another digest.
+        """
+        found = self._database.rows("SELECT body FROM objects WHERE digest = ?", (name,))
+        if not found:
+            raise DamagedObject(f"object {name} is not in the ledger", got=name)
+        body = bytes(found[0][0])
+        if digest(body) != name:
+            raise DamagedObject(f"object {name} does not hold what its name says", got=name)
+        return body
+
+
+_ADD = "INSERT INTO objects VALUES (?, ?) ON CONFLICT DO NOTHING"
+
+
+class Objects:
+    """A folder of files, each under the SHA-256 of its bytes: ab/cdef..."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, name: str) -> Path:
+        """Return where the bytes with this digest lie."""
+        return self._folder / name[:2] / name[2:]
+
+    def where(self, name: str) -> Path:
+        """Return the file that holds the bytes with this digest."""
+        return self.path(name)
+
+    def put(self, body: bytes) -> str:
+        """Store bytes and return their digest; storing them again does nothing, and mends a damaged copy."""
+        name = digest(body)
+        path = self.path(name)
+        with explained(self._folder):
+            if not _holds(path, body):
+                make_folder(path.parent)
+                write_whole(path, body)
+        return name
+
+    def get(self, name: str) -> bytes:
+        """Return the bytes with this digest.
+
+        Raises
+        ------
+        DamagedObject
+            If the file is gone or its bytes have another digest.
+        """
+        try:
+            body = self.path(name).read_bytes()
+        except FileNotFoundError:
+            raise DamagedObject(f"object {name} is not in {self._folder}", got=name) from None
+        if digest(body) != name:
+            raise DamagedObject(f"{self.path(name)} does not hold what its name says", got=name)
+        return body
+
+
+def write_whole(path: Path, body: bytes, *, mode: int | None = None) -> None:
+    """Write a file so that a crash leaves the old state or the new one, and nothing between.
+
+    Without a `mode` a file that is there keeps its permissions, and a new one gets those of `private.file_mode`.
+    """
+    if mode is None:
+        mode = stat.S_IMODE(path.stat().st_mode) if path.is_file() else file_mode(path.parent)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, mode)
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    settle(path.parent)
+
+
+def write_json(path: Path, record: Any, *, mode: int | None = None) -> bytes:
+    """Write a record so that a person can read it, keys in order, and return the bytes; NaN is refused.
+
+    `mode` is as for `write_whole`.
+    """
+    body = (json.dumps(record, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    write_whole(path, body, mode=mode)
+    return body
+
+
+def read_json(path: Path) -> Any:
+    """Return the record that `write_json` wrote."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def settle(folder: Path) -> None:
+    """Make a folder's entries outlive a power cut; Windows has no way to ask for it."""
+    if sys.platform != "win32":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _holds(path: Path, body: bytes) -> bool:
+    """Return whether a file holds exactly these bytes."""
+    try:
+        return path.stat().st_size == len(body) and path.read_bytes() == body
+    except FileNotFoundError:
+        return False

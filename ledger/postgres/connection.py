@@ -1,0 +1,187 @@
+"""One PostgreSQL connection: durable, shared by threads, opened again when the server comes back.
+
+Writers take turns by an advisory lock, so that a write sees all that was written before it, as in the file. A transaction
+whose connection is lost is done again; whether the first had been kept makes no difference, since every write of the
+ledger keeps what it finds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..database.protocol import Rows, Session, T
+from ..database.schema import VERSION
+from ..errors import AddressError, RunLocked, WorkspaceError
+from .link import Link
+from .schema import statements
+from .server import OLDEST, SCHEMA, Server, driver
+
+if TYPE_CHECKING:
+    import psycopg
+
+LOCK_SECONDS = 3.0
+"""How long one waits for a lock: the server may take a moment to see that its holder was killed."""
+
+
+def key(name: str) -> int:
+    """Return the number by which the server knows a lock."""
+    return int.from_bytes(hashlib.sha256(f"alphaloom {name}".encode()).digest()[:8], "big", signed=True)
+
+
+_BEGIN = f"BEGIN; SELECT pg_advisory_xact_lock({key('write')})"
+_LOOK = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_FORMAT = f"SELECT max(version) FROM {SCHEMA}.formats"
+_STRANGE = f"SELECT to_regclass('{SCHEMA}.formats') IS NOT NULL, EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = '{SCHEMA}')"
+_HOLDER = """
+SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND classid::bigint = (%s::bigint >> 32) & 4294967295 AND objid::bigint = %s::bigint & 4294967295"""
+
+
+class _Transaction:
+    """Runs the ledger's SQL, in which `?` marks a value."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows:
+        rows: Rows = self._connection.execute(_spelled(statement), values or None)
+        return rows
+
+
+@lru_cache(maxsize=256)
+def _spelled(statement: str) -> str:
+    return statement.replace("?", "%s")
+
+
+class PostgresDatabase:
+    """A ledger in a schema of a database; every write is on the server's disk when it returns.
+
+    `before_making` is called before the schema is made, and may refuse it.
+    """
+
+    def __init__(self, server: Server, before_making: Callable[[], None] = lambda: None) -> None:
+        self._server, self._before_making = server, before_making
+        self._held: list[str] = []
+        self._link = Link(server, self._seize_again)
+        try:
+            self._prepare()
+        except BaseException:
+            self._link.close()
+            raise
+
+    def _prepare(self) -> None:
+        """Refuse what is no place for a ledger, and make the tables if they are not there."""
+        self._suits()
+        ledger, taken = self.rows(_STRANGE)[0]
+        if taken and not ledger:
+            raise AddressError(
+                f"the schema {SCHEMA} at {self._server.address} is no ledger", field="ledger",
+                hint="Name a database of its own for the ledger.",
+            )  # fmt: skip
+        version = self.rows(_FORMAT)[0][0] if ledger else 0
+        if version > VERSION:
+            raise WorkspaceError(
+                f"the ledger at {self._server.address} was written by a newer Alphaloom", got=f"format {version}",
+                allowed=f"format {VERSION}", hint="Upgrade Alphaloom, or name another database with --ledger.",
+            )  # fmt: skip
+        if not ledger:
+            self._before_making()
+        if version < VERSION:
+            self.write(_make)
+
+    def _suits(self) -> None:
+        """Refuse a server that is too old, and a database that cannot hold every text."""
+        version = self._link.connection.info.server_version // 10_000
+        (encoding,) = self.rows("SHOW server_encoding")[0]
+        if version < OLDEST or encoding != "UTF8":
+            raise AddressError(
+                f"the database at {self._server.address} cannot hold a ledger", field="ledger",
+                got=f"PostgreSQL {version}, encoding {encoding}", allowed=f"PostgreSQL {OLDEST} or later, encoding UTF8",
+            )  # fmt: skip
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """Do a piece of work in one transaction, after every other writer's; again if the connection is lost."""
+        return self._link.repeated(lambda connection: _transaction(connection, (_BEGIN, "COMMIT"), work))
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """Do a piece of work that sees a single state."""
+        return self._link.repeated(lambda connection: _transaction(connection, (_LOOK, "ROLLBACK"), work))
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query."""
+        return self._link.repeated(lambda connection: connection.execute(_spelled(query), values or None).fetchall())
+
+    @contextmanager
+    def held(self, name: str) -> Iterator[None]:
+        """Hold a name against every process that uses this database; after a loss it is taken again, or `RunLocked`."""
+        self._link.repeated(lambda connection: self._seize(connection, name))
+        self._held.append(name)
+        try:
+            yield
+        finally:
+            self._held.remove(name)
+            with suppress(driver().Error):
+                self._link.connection.execute("SELECT pg_advisory_unlock(%s)", (key(name),))
+
+    def holder(self, name: str) -> str | None:
+        """Return the process that holds a name, with its machine; None where nobody does."""
+        holders = self._link.repeated(lambda connection: connection.execute(_HOLDER, (key(name), key(name))).fetchall())
+        return _process(holders[0][1]) if holders else None
+
+    def explained(self, place: Path) -> AbstractContextManager[None]:
+        """Leave everything as it is: whatever goes through a link to the server says what it means."""
+        return nullcontext()
+
+    def close(self) -> None:
+        """Close the connection; a second time does nothing."""
+        self._link.close()
+
+    def _seize_again(self, connection: psycopg.Connection[Any]) -> None:
+        """Take the locks that went with the connection that was lost."""
+        for name in self._held:
+            self._seize(connection, name)
+
+    def _seize(self, connection: psycopg.Connection[Any], name: str) -> None:
+        """Take a lock, or refuse with the process that holds it."""
+        until = time.monotonic() + LOCK_SECONDS
+        while not connection.execute("SELECT pg_try_advisory_lock(%s)", (key(name),)).fetchall()[0][0]:
+            holders = connection.execute(_HOLDER, (key(name), key(name))).fetchall()
+            process, holder = holders[0] if holders else (0, "another process")
+            if holder == self._server.name:  # what is left of the connection that was lost
+                connection.execute("SELECT pg_terminate_backend(%s)", (process,))
+            elif time.monotonic() > until:
+                raise RunLocked(
+                    f"process {_process(holder)} is working on {name}", field="run", got=name.removeprefix("run "),
+                    hint="Wait for it to end or stop it; a run can be resumed at any moment.",
+                )  # fmt: skip
+            time.sleep(0.05)
+
+
+def _process(name: str) -> str:
+    """Return a process's number and machine from what the server knows it by; see `Server.name`."""
+    return name.removeprefix("alphaloom ").partition(" #")[0]
+
+
+def _transaction(connection: psycopg.Connection[Any], ends: tuple[str, str], work: Callable[[Session], T]) -> T:
+    """Do a piece of work between two statements; all of it, or nothing, whatever interrupts it."""
+    try:
+        connection.execute(ends[0], prepare=False)
+        result = work(_Transaction(connection))
+        connection.execute(ends[1])
+    except BaseException:  # also Ctrl-C: it goes on its way after the rollback
+        with suppress(driver().Error):
+            connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _make(session: Session) -> None:
+    for statement in statements():
+        session.execute(statement)

@@ -1,0 +1,54 @@
+"""A connection to a server that is opened again when it was lost, and what was under way done again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import WorkspaceError
+from .server import Server, driver
+
+if TYPE_CHECKING:
+    import psycopg
+
+T = TypeVar("T")
+
+
+class Link:
+    """One connection, shared by threads that take turns; `renewed` is told of each new one before it is used."""
+
+    def __init__(self, server: Server, renewed: Callable[[Any], None] = lambda _: None) -> None:
+        self._server, self._renewed = server, renewed
+        self._lock, self._over = threading.RLock(), False
+        self.connection: psycopg.Connection[Any] = server.connect()
+
+    def repeated(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Do something, again as long as the connection is lost on the way and the server comes back in time.
+
+        Raises
+        ------
+        LedgerError
+            What the server refuses, in words; `ServerError` if it stays away.
+        """
+        until = None
+        with self._lock:
+            while True:
+                if self._over:
+                    raise WorkspaceError(f"the ledger {self._server.address} is closed or misused", field="ledger")
+                try:
+                    if self.connection.closed:
+                        self.connection = self._server.connect(again=True)
+                        self._renewed(self.connection)
+                    return deed(self.connection)
+                except driver().Error as error:
+                    until = until or time.monotonic() + self._server.patience_s
+                    if not self._server.lost(error, self.connection) or time.monotonic() > until:
+                        self._server.refuse(error)
+
+    def close(self) -> None:
+        """Close the connection; a second time does nothing."""
+        with self._lock:
+            self._over = True
+            self.connection.close()

@@ -1,0 +1,203 @@
+"""A PostgreSQL server: how it is reached, for how long one waits for it, and what its refusals mean for a person."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ...extras import install_hint
+from ..database.refusals import ghost
+from ..errors import AddressError, LedgerError, ServerError, WorkspaceError
+from .address import SECRETS, database
+
+if TYPE_CHECKING:
+    import psycopg
+
+PATIENCE_SECONDS = 60.0
+"""How long a campaign waits for a server that went away before it ends; it can be resumed then."""
+SILENCE_SECONDS = 60.0
+"""How long a statement may go unanswered before the server counts as gone: twice as long as one waits for a lock."""
+LONGEST_PAUSE = 1.0
+OLDEST = 14
+SCHEMA = "alphaloom"
+
+_SESSION = f"""
+SET search_path = {SCHEMA};
+SET lock_timeout = '30s';
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
+_LINK = {
+    "client_encoding": "utf8", "connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10,
+    "keepalives_count": 3, "tcp_user_timeout": 30_000,
+}  # fmt: skip
+_OPENED = count(1)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A database's address, without any secret; the password comes from PGPASSWORD or ~/.pgpass, as with psql."""
+
+    address: str
+    patience_s: float = PATIENCE_SECONDS
+    silence_s: float = SILENCE_SECONDS
+    name: str = field(default_factory=lambda: f"alphaloom {os.getpid()}@{socket.gethostname()[:24]} #{next(_OPENED)}")
+    """What the server knows this process by."""
+
+    def connect(self, *, again: bool = False) -> psycopg.Connection[Any]:
+        """Open a connection; a server that starts or stops is waited for, and one that went away where it was there before.
+
+        Raises
+        ------
+        ServerError
+            If no server answers, it answers no more after so many seconds, or psycopg is not installed.
+        AddressError
+            If the server refuses the user, the password or the database.
+        """
+        psycopg = driver()
+        began, pause = time.monotonic(), 0.05
+        while True:
+            try:
+                return self._connected()
+            except psycopg.Error as error:
+                passing = _says(error, *_PASSING) or (again and _absent(error))
+                if not passing or time.monotonic() - began > self.patience_s:
+                    self.refuse(error, waited=passing)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        from .keepalive import Watched
+
+        connection = Watched.connect(self.address, autocommit=True, application_name=self.name, **_LINK)
+        connection.silence_s = self.silence_s
+        try:
+            connection.execute(_SESSION, prepare=False)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def lost(self, error: Exception, connection: psycopg.Connection[Any]) -> bool:
+        """Tell whether an error says that the connection is gone, so that another one may be better."""
+        psycopg = driver()
+        return bool(connection.closed) and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+    def refuse(self, error: Exception, *, waited: bool = False) -> NoReturn:
+        """Raise the error that a person understands; an error of the program stays what it is."""
+        told = self._told(error, waited)
+        if told is None:
+            raise error
+        raise told from error
+
+    def _told(self, error: Exception, waited: bool) -> LedgerError | None:
+        psycopg = driver()
+        if isinstance(error, psycopg.errors.ForeignKeyViolation):
+            return ghost()
+        if isinstance(error, psycopg.IntegrityError):
+            return None
+        for marks, kind, message, hint in _REFUSALS:
+            if _says(error, *marks):
+                return self._refusal(kind, message, hint)
+        if isinstance(error, psycopg.ProgrammingError):
+            return None
+        if _absent(error):
+            since = f" after {self.patience_s:.0f} seconds" if waited else ""
+            return self._refusal(ServerError, "no PostgreSQL server answers at {address}" + since, _START)
+        return self._refusal(
+            WorkspaceError, "cannot use {address}: " + _line(error).replace("{", "(").replace("}", ")"), ""
+        )
+
+    def _refusal(self, kind: type[WorkspaceError], message: str, hint: str) -> WorkspaceError:
+        words = {"address": self.address, "name": database(self.address)}
+        told = kind(message.format(**words), field="ledger", hint=hint.format(**words))
+        told.placeless = message.format(address="the record's database", name="the database")
+        return told
+
+
+def driver() -> Any:
+    """Return the module psycopg.
+
+    Raises
+    ------
+    ServerError
+        If it is not installed.
+    """
+    try:
+        import psycopg
+    except ImportError as error:
+        raise ServerError(
+            f"a ledger in PostgreSQL needs psycopg: {error}",
+            field="ledger",
+            hint=f"Install it: {install_hint('postgres')}",
+        ) from None
+    return psycopg
+
+
+def _says(error: Exception, *marks: str) -> bool:
+    """Tell whether an error has one of these codes, or says one of these words."""
+    said = str(error).lower()
+    state = getattr(error, "sqlstate", None)
+    return any(mark == state or mark in said for mark in marks)
+
+
+def _absent(error: Exception) -> bool:
+    """Tell whether nobody answered: what a server answers has a code, or is FATAL."""
+    return getattr(error, "sqlstate", None) in (None, "57P01", "57P02") and "FATAL" not in str(error)
+
+
+def _line(error: Exception) -> str:
+    """Return the first line of what the server says."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+_START = (
+    "Start the server, or mend the address; what was recorded is safe, and a run goes on with: alphaloom resume latest"
+)
+_PASSING = (
+    "starting up",
+    "shutting down",
+    "in recovery mode",
+    "not yet accepting",
+    "57P03",
+    "too many clients",
+    "53300",
+)
+_Refusal = tuple[tuple[str, ...], type[WorkspaceError], str, str]
+_REFUSALS: tuple[_Refusal, ...] = (
+    (
+        ("password", "authentication failed", "no pg_hba.conf entry", 'role "', "28P01", "28000"),
+        AddressError,
+        "the server at {address} refuses the user or the password",
+        f"{SECRETS} The user is the one of the address, else PGUSER, else yours.",
+    ),
+    (
+        ("permission denied", "42501"),
+        AddressError,
+        "the user of {address} has no right to keep a ledger in it",
+        'Let its owner say: GRANT CREATE ON DATABASE "{name}" TO the user.',
+    ),
+    (
+        ('database "', "3D000"),
+        AddressError,
+        "there is no database {name} at {address}",
+        "Make it with: createdb {name}",
+    ),
+    (("read-only transaction", "25006"), AddressError, "{address} can only be read", "Name the primary server."),
+    (
+        ("53100", "disk full", "no space left"),
+        WorkspaceError,
+        "no space is left for {address}; what was recorded is safe",
+        "Free some space on the server and resume.",
+    ),
+    (
+        ("lock timeout", "55P03"),
+        WorkspaceError,
+        "another process holds {address} for too long",
+        "Wait for it or stop it, then try again.",
+    ),
+    (_PASSING, ServerError, "the server at {address} is not ready", "Wait until it is, then: alphaloom resume latest"),
+)
+"""Marks of the server's errors: their codes, and the words of those that it gives before a code can be read."""

@@ -1,0 +1,274 @@
+"""What the library of a workspace holds: each factor with how it came in, how it was judged, and what became of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..evidence.archive import Archive
+from ..evidence.errors import UnknownFactor
+from ..evidence.settings import LibrarySettings
+from ..factors import Expression, parse
+from ..ledger import Ledger, LibraryRow, Run, Standing
+from .decay import Promise
+
+__all__ = ["Entry", "Terms", "ambiguous", "comparable", "entries", "entry_named", "of_another_market", "retired_for"]
+
+SHOWN = 5
+
+ACCEPTED, PROMOTED, BY_HAND, IMPORTED, WATCHLIST = "accepted", "promoted", "by_hand", "imported", "watchlist"
+PROOF: Mapping[str, str] = {
+    ACCEPTED: "proven on selection",
+    PROMOTED: "proven on new days",
+    BY_HAND: "by hand, unproven",
+    IMPORTED: "judged elsewhere, not proven here",
+    WATCHLIST: "promising, unproven",
+}
+UNJUDGED = "from elsewhere, judged nowhere"
+SHARED = 0.5
+"""Share of the names on which a factor was judged that a panel must have to tell of it."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a factor was judged.
+
+    Attributes
+    ----------
+    sign
+        Direction in which it is held, fixed on search.
+    judged_to
+        The last day of the panel on which it was judged, or the last one that the library had been watched on by then, on
+        shared names: nothing up to it counts as new.
+    rank_ic
+        Mean RankIC on selection as written, not signed.
+    deviation
+        Standard deviation of a day's RankIC on search.
+    sectors
+        Whether that panel had sectors, which residual returns are without; None where unknown.
+    names
+        Names of that panel; empty where unknown.
+    label_scale
+        Unit of residual returns; files of before there was a choice do not name it.
+    """
+
+    horizon_days: int
+    returns: str
+    sign: int
+    judged_to: str
+    rank_ic: float
+    deviation: float
+    sectors: bool | None = None
+    names: tuple[str, ...] = ()
+    label_scale: str = "none"
+
+    @property
+    def promise(self) -> Promise:
+        """Return what selection showed, in the claimed direction."""
+        return Promise(self.sign * self.rank_ic, self.deviation, self.horizon_days)
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form, without the names."""
+        plain = ("horizon_days", "returns", "label_scale", "sign", "judged_to", "rank_ic", "deviation", "sectors")
+        return {name: getattr(self, name) for name in plain}
+
+    def full(self) -> dict[str, Any]:
+        """Return the JSON form with the names, from which the terms can be made again."""
+        return {**self.record(), "names": list(self.names)}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One factor of the library or of the watchlist; `lacking` says why `terms` are not known.
+
+    `succeeds` is the decaying factor that its hypothesis named, empty for none.
+    """
+
+    factor_id: str
+    text: str
+    canonical: str
+    fields: tuple[str, ...]
+    origin: str
+    run: str
+    trial: int | None
+    hypothesis: str
+    search: Mapping[str, Any]
+    terms: Terms | None
+    lacking: str
+    history: Sequence[Standing]
+    succeeds: str = ""
+
+    @property
+    def status(self) -> str:
+        """Return what it is now: live, decaying, retired, or watchlist."""
+        return self.history[-1].status if self.history else "watchlist" if self.origin == WATCHLIST else "live"
+
+    @property
+    def proof(self) -> str:
+        """Return in words what was proven of it, and where."""
+        return UNJUDGED if self.origin == IMPORTED and self.terms is None else PROOF[self.origin]
+
+    @property
+    def successor(self) -> str:
+        """Return the factor that took its place, empty for none."""
+        return str(self.history[-1].numbers.get("successor", "")) if self.history else ""
+
+    @property
+    def place(self) -> int | None:
+        """Return its place among all entries of the watchlist that were ever watched."""
+        found = [each.numbers["place"] for each in self.history if "place" in each.numbers]
+        return int(found[0]) if found else None
+
+    @cached_property
+    def expression(self) -> Expression:
+        """Return the formula."""
+        return parse(self.text, fields=self.fields)
+
+
+def entries(ledger: Ledger) -> list[Entry]:
+    """Return the library's factors by id, then the entries of the watchlist in the order in which they were judged."""
+    histories: dict[str, list[Standing]] = {}
+    for standing in ledger.kept.standings():
+        histories.setdefault(standing.factor_id, []).append(standing)
+    reader = _Reader(ledger)
+    rows = ledger.library()
+    held = [reader.kept(row, histories.get(row.factor_id, [])) for row in rows]
+    seen = {row.factor_id for row in rows}
+    return [*held, *reader.watchlist(seen, histories)]
+
+
+def entry_named(ledger: Ledger, name: str) -> Entry:
+    """Return the factor that a person means: an id, the start of one, or the formula.
+
+    Raises
+    ------
+    UnknownFactor
+        None or several have that name.
+    """
+    known = entries(ledger)
+    same = [one for one in known if name in (one.factor_id, one.text, one.canonical)]
+    found = same or [one for one in known if name and one.factor_id.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ambiguous(name, [f"{one.factor_id} {one.canonical}" for one in found])
+    hint = "alphaloom library list shows what is there." if known else "The library and the watchlist are empty."
+    raise UnknownFactor("No factor of the library or the watchlist has this id.", field="ID", got=name, hint=hint)
+
+
+def ambiguous(name: str, matches: Sequence[str]) -> UnknownFactor:
+    """Return the error that says what the start of an id may mean, a match each with its formula."""
+    more = f" and {len(matches) - SHOWN:,} more" if len(matches) > SHOWN else ""
+    hint = f"Give more of the one that is meant: {'; '.join(matches[:SHOWN])}{more}"
+    return UnknownFactor(f"{name!r} begins several ids.", field="ID", got=name, hint=hint)
+
+
+def of_another_market(entry: Entry, markets: Sequence[Sequence[str]]) -> bool:
+    """Tell whether a factor from elsewhere was judged on names of which no data set of this workspace holds half.
+
+    `markets` are the names of each data set on which windows were fixed; where there is none, nothing is said.
+
+    Its formula counts for originality, and its values here for redundancy; no panel of these names can tell of its claim.
+    """
+    if entry.origin != IMPORTED or entry.terms is None or not entry.terms.names:
+        return False
+    judged = set(entry.terms.names)
+    return bool(markets) and all(len(judged.intersection(names)) < SHARED * len(judged) for names in markets)
+
+
+def retired_for(ledger: Ledger, run: str) -> frozenset[str]:
+    """Return the factors that were retired when a run began, or are now for a run that did not note it."""
+    noted = ledger.events(run, "retired")
+    if noted:
+        return frozenset(noted[0].body)
+    last = {each.factor_id: each.status for each in ledger.kept.standings()}
+    return frozenset(name for name, status in last.items() if status == "retired")
+
+
+def comparable(ledger: Ledger, run: str, rows: Sequence[LibraryRow], rules: LibrarySettings) -> list[LibraryRow]:
+    """Return the factors that make a run's candidates redundant: all but what was retired, unless that is to count."""
+    unused: frozenset[str] = frozenset() if rules.retired_are_redundant else retired_for(ledger, run)
+    return [row for row in rows if row.factor_id not in unused]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads runs once, whatever the number of their factors."""
+
+    ledger: Ledger
+
+    @cached_property
+    def archives(self) -> dict[str, Archive]:
+        return {run.id: Archive(self.ledger, run) for run in self.ledger.runs()}
+
+    def kept(self, row: LibraryRow, history: Sequence[Standing]) -> Entry:
+        """Return a factor of the library."""
+        archive = self.archives.get(row.run)
+        fields = tuple(row.sheet.get("fields", ()))
+        told: dict[str, Any] = {"text": row.text, "canonical": row.canonical, "fields": fields}
+        told |= {"origin": row.origin, "run": row.run}
+        if row.origin in (ACCEPTED, PROMOTED) and archive and row.factor_id in archive.verdicts:
+            return self._judged(archive, row.factor_id, told, history)
+        judged = row.terms.get("judged")
+        terms = Terms(**{**judged, "names": tuple(judged["names"])}) if judged else None
+        lost = "its verdict is not in this record" if row.origin in (ACCEPTED, PROMOTED) else "it was never judged"
+        lacking = "" if terms else lost
+        return Entry(
+            row.factor_id, **told, trial=None, hypothesis=row.hypothesis, search=row.sheet, terms=terms,
+            lacking=lacking, history=tuple(history),
+        )  # fmt: skip
+
+    def watchlist(self, held: set[str], histories: Mapping[str, Sequence[Standing]]) -> Iterator[Entry]:
+        """Yield what is watched and not held; the first run that put a factor on the watchlist counts."""
+        seen = set(held)
+        for run, archive in self.archives.items():
+            for name, verdict in sorted(archive.verdicts.items(), key=lambda each: each[1].metrics["trial"] or 0):
+                if verdict.verdict != "watchlist" or name in seen:
+                    continue
+                seen.add(name)
+                row = archive.evaluations[name]
+                fields = tuple(row.sheet["fields"])
+                canonical = parse(row.text, fields=fields).shown
+                told = {"text": row.text, "canonical": canonical, "fields": fields, "origin": WATCHLIST, "run": run}
+                yield self._judged(archive, name, told, histories.get(name, []))
+
+    def _judged(self, archive: Archive, name: str, told: dict[str, Any], history: Sequence[Standing]) -> Entry:
+        terms, lacking = self._terms(archive, name)
+        return Entry(
+            name, **told, trial=archive.verdicts[name].metrics["trial"], hypothesis=archive.claims[name].statement,
+            search=archive.evaluations[name].sheet, terms=terms, lacking=lacking, history=tuple(history),
+            succeeds=str(archive.claims[name].detail.get("succeeds") or ""),
+        )  # fmt: skip
+
+    def _terms(self, archive: Archive, name: str) -> tuple[Terms | None, str]:
+        """Return how a run judged a factor, or what is not known of it."""
+        rules, row, search = archive.rules, archive.verdicts[name], archive.evaluations[name].sheet
+        selection, last = row.metrics["selection"] or {}, last_day(self.ledger, archive.run)
+        if rules is None or not last:
+            return None, f"run {archive.run.id} does not say by which rules, or up to which day, it judged"
+        if not (selection.get("rank_ic") and search.get("rank_ic") and search.get("icir")):
+            return None, "its RankIC is undefined on search or selection"
+        trial = archive.trial(row)
+        names = trial.window.names if trial else ()
+        return Terms(
+            horizon_days=rules.horizon_days,
+            returns=rules.returns,
+            sign=1 if search["rank_ic"] > 0 else -1,
+            judged_to=max(last, self.ledger.kept.seen_before(archive.run.started_at, names)),
+            rank_ic=selection["rank_ic"],
+            deviation=abs(search["rank_ic"] / search["icir"]),
+            sectors=archive.run.config.get("sectors"),
+            names=names,
+            label_scale=rules.label_scale,
+        ), ""
+
+
+def last_day(ledger: Ledger, run: Run) -> str:
+    """Return the last day of the panel that a run saw; of an old run, as its results say; empty where nothing says it."""
+    if "last_day" in run.config:
+        return str(run.config["last_day"])
+    digest = ledger.artefacts(run.id).get("results.json")
+    return str(json.loads(ledger.get(digest))["data"]["last_day"]) if digest else ""

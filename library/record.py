@@ -1,0 +1,155 @@
+"""How a factor of the library stands: what selection showed, what the days since showed, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from ..evidence.gate.significance import NeweyWest, newey_west_t
+from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.scorer import LAG_PER_HORIZON
+from ..evidence.settings import LibrarySettings
+from ..ledger import Ledger
+from .decay import Ageing, ages
+from .entries import PROMOTED, WATCHLIST, Entry, Terms, entries, of_another_market
+from .eprocess import capital, e_lond_threshold, quarter_days, quarters
+from .observations import Seen
+
+__all__ = ["Condition", "conditions"]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One factor with the figures of its new days; `promoted` counts the factors that new days proved before.
+
+    `elsewhere` says that it was judged on a market that this workspace has no data of.
+    """
+
+    entry: Entry
+    seen: Seen
+    rules: LibrarySettings
+    promoted: int
+    elsewhere: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        entry: Entry,
+        ledger: Ledger,
+        rules: LibrarySettings,
+        promoted: int,
+        markets: Sequence[Sequence[str]] | None = None,
+    ) -> Condition:
+        """Read the days of a factor; `markets` are the names of the workspace's data sets, read anew where not given."""
+        sign = entry.terms.sign if entry.terms else 1
+        seen = Seen.of(ledger.kept.sightings(entry.factor_id), sign)
+        known = markets_of(ledger) if markets is None else markets
+        return cls(entry, seen, rules, promoted, of_another_market(entry, known))
+
+    @cached_property
+    def since(self) -> NeweyWest:
+        """Return the mean RankIC of the new days in the claimed direction, with Newey-West errors."""
+        return newey_west_t(self.seen.daily, LAG_PER_HORIZON * self.entry.terms.horizon_days if self.entry.terms else 0)
+
+    def ageing(self, *, last: bool = False) -> Sequence[Ageing]:
+        """Return the tests for decay at the end of each quarter, or of the last one."""
+        terms = self.entry.terms
+        if terms is None:
+            return []
+        ended = len(self.seen.days) // quarter_days(terms.horizon_days)
+        return ages(self.seen.days, self.seen.daily, terms.promise, self.rules, first=max(ended - 1, 0) if last else 0)
+
+    @cached_property
+    def e_values(self) -> Sequence[float]:
+        """Return the e-value against "no RankIC in the claimed direction" at the end of each quarter."""
+        terms = self.entry.terms
+        if terms is None:
+            return []
+        return [float(each) for each in capital(quarters(self.seen.daily, 0.0, terms.horizon_days))]
+
+    @cached_property
+    def quarters(self) -> list[dict[str, Any]]:
+        """Return each whole quarter: last day, mean RankIC of its days, e-value and the test for decay."""
+        if self.entry.terms is None:
+            return []
+        length, found = quarter_days(self.entry.terms.horizon_days), []
+        for k, (age, e_value) in enumerate(zip(self.ageing(), self.e_values, strict=True)):
+            mean = newey_west_t(self.seen.daily[k * length : (k + 1) * length], 0).mean
+            row = {"day": age.day, "rank_ic": tidy(mean), "e_value": tidy(e_value), "decay": age.record()}
+            found.append(row)
+        return found
+
+    def record(self) -> dict[str, Any]:
+        """Return what a list tells of the factor, as JSON; RankICs are in the claimed direction."""
+        entry, terms, since = self.entry, self.entry.terms, self.since
+        aged = self.ageing(last=True) if entry.status != WATCHLIST else []
+        return {
+            "id": entry.factor_id,
+            "text": entry.canonical,
+            "status": entry.status,
+            "proof": entry.proof,
+            "origin": entry.origin,
+            "run": entry.run or None,
+            "trial": entry.trial,
+            "sign": terms.sign if terms else None,
+            "horizon_days": terms.horizon_days if terms else None,
+            "judged_to": terms.judged_to if terms else None,
+            "selection_rank_ic": tidy(terms.promise.rank_ic) if terms else None,
+            "days": since.days,
+            "rank_ic_since": tidy(since.mean),
+            "t_since": tidy(since.t),
+            "last_day": self.seen.days[-1] if self.seen.days else None,
+            "e_value": tidy(self.e_values[-1]) if self.e_values else None,
+            "proves_at": tidy(self._threshold()) if entry.status == WATCHLIST else None,
+            "decay": aged[-1].record() if aged else None,
+            "terms_known": terms is not None,
+            "elsewhere": self.elsewhere,
+            "lacking": entry.lacking or None,
+        }
+
+    def _threshold(self) -> float:
+        """Return the e-value that would prove an entry of the watchlist now."""
+        return e_lond_threshold(self.entry.place, self.promoted, self.rules.level) if self.entry.place else float("nan")
+
+    def full(self) -> dict[str, Any]:
+        """Return everything that is known of the factor, as JSON."""
+        entry = self.entry
+        days = [
+            {"day": day, "rank_ic": tidy(value)}
+            for day, value in zip(self.seen.days, self.seen.daily, strict=True)
+        ]  # fmt: skip
+        return {
+            **self.record(),
+            "written": entry.text,
+            "fields": list(entry.fields),
+            "hypothesis": entry.hypothesis,
+            "succeeds": entry.succeeds or None,
+            "successor": entry.successor or None,
+            "search": _figures(entry.search),
+            "terms": entry.terms.record() if isinstance(entry.terms, Terms) else None,
+            "history": [asdict(each) for each in entry.history],
+            "quarters": self.quarters,
+            "daily": days,
+        }
+
+
+def conditions(ledger: Ledger, rules: LibrarySettings) -> list[Condition]:
+    """Return the library and the watchlist: live and decaying factors, then the watchlist, then retired ones."""
+    known = entries(ledger)
+    promoted = sum(one.origin == PROMOTED for one in known)
+    order = {"live": 0, "decaying": 0, WATCHLIST: 1, "retired": 2}
+    markets = markets_of(ledger)
+    found = [Condition.of(entry, ledger, rules, promoted, markets) for entry in known]
+    return sorted(found, key=lambda one: (order[one.entry.status], one.entry.place or 0))
+
+
+def markets_of(ledger: Ledger) -> list[tuple[str, ...]]:
+    """Return the names of each data set of a workspace."""
+    return [each.names for each in ledger.boundaries()]
+
+
+def _figures(search: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of the search window that a person reads."""
+    return {name: search[name] for name in ("window", "days", "rank_ic", "icir", "t", "net_sharpe") if name in search}

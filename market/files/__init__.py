@@ -1,0 +1,1 @@
+"""Price files as tables, and all that is wrong in them."""

@@ -1,0 +1,50 @@
+"""The traps of price data: one module each, and `examine`, which looks for all of them.
+
+Nothing is repaired. A threshold follows from how its statistic is distributed on a market without the trap, as each
+module says; none is tuned to a data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..data_warning import Suspicion
+from ..panel import Panel
+from .bars import odd_bars
+from .bounce import bid_ask_bounce
+from .columns import shifted_columns, twin_columns
+from .days import calendar_gaps, thin_days
+from .levels import adjusted_levels, adjusted_volume
+from .moves import Moves
+from .shifts import shifted_names
+from .splits import unadjusted_splits
+from .stale import stale_prices
+from .survivors import survivorship
+from .ticks import bad_ticks
+from .twins import twin_names
+
+__all__ = ["DETECTORS", "examine"]
+
+DETECTORS: Sequence[Callable[[Moves], Suspicion | None]] = (
+    survivorship,
+    adjusted_levels,
+    adjusted_volume,
+    bad_ticks,
+    odd_bars,
+    unadjusted_splits,
+    stale_prices,
+    shifted_names,
+    shifted_columns,
+    bid_ask_bounce,
+    twin_names,
+    twin_columns,
+    calendar_gaps,
+    thin_days,
+)
+"""What is looked for, in the order in which it is told."""
+
+
+def examine(panel: Panel) -> tuple[Suspicion, ...]:
+    """Return everything in a panel that looks wrong; the same panel gives the same answer."""
+    moves = Moves(panel)
+    return tuple(found for detector in DETECTORS if (found := detector(moves)) is not None)

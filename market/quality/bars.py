@@ -1,0 +1,65 @@
+"""Bars that cannot be, or hardly: prices of nothing, high below low, open or close outside, a reach of thirty days.
+
+The first three are impossible, so their chance on a clean market is zero; what is rounded in the sixth digit is let
+pass. A reach is how far high or low go beyond open and close. For a random walk the chance that a day reaches x of its
+own standard deviations beyond both ends falls like exp(-2 x^2), so that thirty usual moves (and half the price) in a
+day that closes near where it opened is a wrong print, or one of the few real flash crashes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..data_warning import SHOWN, Suspicion, counted
+from ..panel import PRICE_FIELDS
+from .moves import Frame, Mask, Moves, cell_text, places
+
+ROUNDING = 1e-6
+REACH = 30.0
+LEAST_REACH = np.log(1.5)
+MOST = 0.01
+"""Share of impossible bars beyond which a whole column is wrong, not some cells."""
+
+
+def odd_bars(moves: Moves) -> Suspicion | None:
+    """Find bars that cannot be."""
+    kinds = {name: where for name, where in bar_kinds(moves).items() if where.any()}
+    if not kinds:
+        return None
+    bad: Mask = np.logical_or.reduce(list(kinds.values()))
+    count = int(bad.sum())
+    share = count / max(int(np.isfinite(moves.panel.fields["close"]).sum()), 1)
+    seen = ", ".join(f"{int(where.sum()):,} with {name}" for name, where in kinds.items())
+    cases = tuple(cell_text(moves.panel, *cell) for cell in places(bad, SHOWN))
+    remedy = "nothing was changed: correct these rows at the source"
+    if share > MOST:
+        remedy = f"at {share:.0%} of the rows a column is shifted or in other units: compare the columns at the source"
+    why = "a fill at such a price could not have happened, and ranges, gaps and typical prices are wrong there"
+    return Suspicion(
+        "odd bars", f"{counted(count, 'bar')} cannot be, or hardly: {seen}", count, cases, why, remedy, {"share": share}
+    )
+
+
+def bar_kinds(moves: Moves) -> dict[str, Mask]:
+    """Return what is wrong with which cells `[T, N]`."""
+    opened, high, low, close = (moves.panel.fields[name] for name in ("open", "high", "low", "close"))
+    with np.errstate(invalid="ignore"):
+        nothing = np.logical_or.reduce([moves.panel.fields[name] <= 0 for name in PRICE_FIELDS])
+        crossed = (high < low) & ~nothing
+        top, bottom = np.maximum(opened, close), np.minimum(opened, close)
+        outside = ((top > high * (1 + ROUNDING)) | (bottom < low * (1 - ROUNDING))) & ~nothing & ~crossed
+    wide = reaches(moves, top, bottom) & ~(nothing | crossed | outside)
+    return {
+        "a price that is not positive": nothing,
+        "high below low": crossed,
+        "open or close outside low to high": outside,
+        f"a high or low {REACH:g} usual daily moves away": wide,
+    }
+
+
+def reaches(moves: Moves, top: Frame, bottom: Frame) -> Mask:
+    """Return the cells whose high or low is beyond open and close by thirty usual daily moves and half the price."""
+    limit = np.exp(np.maximum(REACH * moves.usual, LEAST_REACH))
+    with np.errstate(invalid="ignore"):
+        far: Mask = (moves.panel.fields["high"] > top * limit) | (moves.panel.fields["low"] * limit < bottom)
+    return far

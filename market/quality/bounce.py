@@ -1,0 +1,112 @@
+"""Bid-ask bounce: closes that jump between bid and ask, which looks like a reversal within a day.
+
+Roll (1984): a price that is the value plus or minus half a spread s, at random, has returns whose first autocovariance is
+-s^2/4, so s = 2 sqrt(-cov), and the bounce is 2 |cov| / var of their variance. A true reversal has a negative
+autocovariance too. What tells them apart: the bounce of a close is gone at the next open. So the covariance of a day's
+return with the night after it is set against that with the day after that open; bounce is suspected where the night
+holds more than half of a reversal.
+
+A name is suspected if its autocorrelation has t < -5 and the bounce is at least 2 % of its variance; the panel as a whole
+if the daily mean over names of the product of one day's return with the next has. Errors are those of White, from the
+products themselves, on own returns in usual units and clipped at four. By chance 3e-7 a name, so 0.0003 in 1,000 names.
+
+Source: Roll (1984), Journal of Finance 39, 1127-1139.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data_warning import Suspicion, counted, first_few
+from .moves import CLIP, Frame, Moves, row_means
+
+ERRORS = 5.0
+LEAST_SHARE = 0.02
+HALF = 0.5
+FEWEST_DAYS = 60
+FEWEST_NAMES = 10
+REMEDY = (
+    "trade at the next open, as labels do here; believe no reversal within a day on closes, least of all after no costs"
+)
+
+
+@dataclass(frozen=True)
+class Bounce:
+    """What the moves of names say of bounce, each `[N]`.
+
+    `share` is the part of a name's variance that is bounce, `t` that of its autocorrelation, `spread` Roll's, as a share of
+    the price (NaN where the autocovariance is not negative), `night` the part of the reversal that is over by the next open.
+    """
+
+    share: Frame
+    t: Frame
+    spread: Frame
+    night: Frame
+
+
+def bid_ask_bounce(moves: Moves) -> Suspicion | None:
+    """Find names, or a panel, whose reversal within a day is the bounce of closes between bid and ask."""
+    if moves.panel.days < FEWEST_DAYS:
+        return None
+    found = measure_bounce(moves)
+    with np.errstate(invalid="ignore"):
+        names = np.flatnonzero((found.t < -ERRORS) & (found.share > LEAST_SHARE) & (found.night > HALF))
+    share, t, night = panel_bounce(moves)
+    whole = t < -ERRORS and share > LEAST_SHARE and night > HALF
+    if not len(names) and not whole:
+        return None
+    widest = names[np.argsort(-found.spread[names], kind="stable")]
+    told = first_few(f"{moves.panel.symbols[i]} {1e4 * found.spread[i]:.0f} bp, {found.share[i]:.0%}" for i in widest)
+    seen = (
+        f"{counted(len(names), 'name')} whose closes reverse the next day, mostly by the open (with Roll's spread, and its "
+        f"share of the variance); over all names it is {max(share, 0.0):.1%} of the variance, t {t:.1f}"
+    )
+    why = "a factor of yesterday's return earns from close to close what nobody can trade, since the close was a bid or an ask"
+    figures = {"names": len(names), "share": share, "t": t, "by_the_open": night}
+    return Suspicion("bid-ask bounce", seen, len(names), told, why, REMEDY, figures)
+
+
+def next_moves(moves: Moves) -> tuple[Frame, Frame, Frame]:
+    """Return own moves of a day, of the night after and of the day after that, in usual units and clipped, `[T-2, N]`."""
+    night = moves.night - row_means(np.clip(moves.night, -0.1, 0.1))[:, None]
+    first = moves.unit[1:-1]
+    second = np.clip(night[2:] / moves.usual, -CLIP, CLIP)
+    third = np.clip((moves.own[2:] - night[2:]) / moves.usual, -CLIP, CLIP)
+    return first, second, third
+
+
+def measure_bounce(moves: Moves) -> Bounce:
+    """Measure each name's bounce."""
+    first, night, day = next_moves(moves)
+    product = first * moves.unit[2:]
+    count = np.maximum((~np.isnan(product)).sum(axis=0), 1)
+    total, squares = (np.nansum(part, axis=0) for part in (product, product**2))
+    variance = np.nansum(first**2, axis=0) / np.maximum((~np.isnan(first)).sum(axis=0), 1)
+    usable = (count >= FEWEST_DAYS) & (squares > 0)
+    t = np.where(usable, total / np.sqrt(np.where(usable, squares, 1.0)), np.nan)
+    mean = total / count
+    spread = 2.0 * np.sqrt(np.where(mean < 0, -mean, np.nan)) * moves.usual
+    parts = [np.nansum(first * part, axis=0) for part in (night, day)]
+    return Bounce(-2.0 * mean / np.where(variance > 0, variance, 1.0), t, spread, share_of_night(*parts))
+
+
+def panel_bounce(moves: Moves) -> tuple[float, float, float]:
+    """Return the bounce's share of the variance over all names, its t from daily means, and the night's part of it."""
+    first, night, day = next_moves(moves)
+    product = first * moves.unit[2:]
+    held = (~np.isnan(product)).sum(axis=1) >= FEWEST_NAMES
+    if held.sum() < FEWEST_DAYS:
+        return 0.0, 0.0, 0.0
+    daily = row_means(product)[held]
+    variance = float(row_means(first**2)[held].mean())
+    mean, error = float(daily.mean()), float(daily.std(ddof=1)) / np.sqrt(len(daily))
+    parts = [np.array([row_means(first * part)[held].mean()]) for part in (night, day)]
+    return -2.0 * mean / max(variance, 1e-12), mean / max(error, 1e-12), float(share_of_night(*parts)[0])
+
+
+def share_of_night(night: Frame, day: Frame) -> Frame:
+    """Return the part of two covariances that is the night's where both together are negative; 0 where they are not."""
+    total = night + day
+    return np.where(total < 0, np.clip(night / np.where(total < 0, total, -1.0), 0.0, 1.0), 0.0)

@@ -1,0 +1,110 @@
+"""Days that are missing, that should not be there, or that hold few names.
+
+Exchanges close for a dozen weekdays a year and seldom for a week. A gap is suspected from five missing weekdays in a row
+on, unless one as long comes in two years of three (a national holiday); a year is, if it lacks more weekdays than the
+median year by more than five roots of that number (a Poisson count: 3e-7). Weekend days are suspected unless the exchange trades on
+both, as often as on other days. A day holds few names if it has less than 0.8 of the median of the ten days either
+side: names missing on their own, even 5 of 100 each day, would take a hundred names there once in 10^9 days.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data_warning import Suspicion, counted, first_few
+from .moves import Moves
+
+LONG_GAP = 5
+USUAL = 2 / 3
+ERRORS = 5.0
+YEAR_ROWS = 200
+AROUND = 10
+THIN = 0.8
+FEWEST_NAMES = 10
+SATURDAY = 5
+
+
+def calendar_gaps(moves: Moves) -> Suspicion | None:
+    """Find long gaps, years that lack days, and days on a weekend."""
+    dates = moves.panel.dates
+    if len(dates) < 2:
+        return None
+    gaps, years, weekend = long_gaps(dates), thin_years(dates), weekend_days(dates)
+    told = [f"{dates[row]} to {dates[row + 1]}" for row in gaps.tolist()]
+    told += [f"{missing} weekdays missing in {year}" for year, missing in years]
+    told += [f"{day} is a {word}" for day, word in weekend]
+    if not told:
+        return None
+    seen = (
+        f"{counted(len(gaps), 'gap')} of a week and more, {counted(len(years), 'year')} short of days, "
+        f"{counted(len(weekend), 'day')} on a weekend"
+    )
+    why = (
+        "a return over a gap counts as one day, windows cover more time than they say, and dates moved by a day know "
+        "tomorrow's text and macro data"
+    )
+    remedy = (
+        "compare with the exchange's calendar: fill in the missing days, and if weekends are there check the time zone"
+    )
+    return Suspicion("calendar gaps", seen, len(told), first_few(told), why, remedy)
+
+
+def weekday(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """Return 0 for Monday to 6 for Sunday."""
+    return np.asarray((dates.astype("datetime64[D]").astype(np.int64) + 3) % 7)
+
+
+def long_gaps(dates: NDArray[np.datetime64]) -> NDArray[np.intp]:
+    """Return the rows after which five weekdays or more are missing, and which no yearly holiday explains."""
+    missing = np.busday_count(dates[:-1], dates[1:]) - 1
+    rows = np.flatnonzero(missing >= LONG_GAP)
+    years = dates[:-1].astype("datetime64[Y]")
+    every = len(np.unique(dates.astype("datetime64[Y]")))
+    usual = [len(np.unique(years[missing >= missing[row]])) >= max(2.0, USUAL * every) for row in rows]
+    return rows[~np.array(usual, np.bool_)]
+
+
+def thin_years(dates: NDArray[np.datetime64]) -> list[tuple[int, int]]:
+    """Return the full years that lack more weekdays than the median year by five roots, and how many."""
+    first, last = dates[0].astype("datetime64[Y]").astype(int), dates[-1].astype("datetime64[Y]").astype(int)
+    missing = {}
+    for year in range(int(first) + 1, int(last)):
+        begin, end = (
+            np.datetime64(year, "Y").astype("datetime64[D]"),
+            np.datetime64(year + 1, "Y").astype("datetime64[D]"),
+        )
+        held = dates[(dates >= begin) & (dates < end)]
+        missing[year + 1970] = int(np.busday_count(begin, end) - np.is_busday(held).sum())
+    if len(missing) < 3:
+        return []
+    middle = float(np.median(list(missing.values())))
+    return [(year, count) for year, count in missing.items() if count > middle + ERRORS * np.sqrt(max(middle, 1.0))]
+
+
+def weekend_days(dates: NDArray[np.datetime64]) -> list[tuple[np.datetime64, str]]:
+    """Return the days on a weekend, and which day of it, unless the market trades all week."""
+    day = weekday(dates)
+    counts = np.bincount(day, minlength=7)
+    if counts[SATURDAY:].min() > counts[:SATURDAY].max() / 2:
+        return []
+    rows = np.flatnonzero(day >= SATURDAY)
+    return [(dates[row], "Saturday" if day[row] == SATURDAY else "Sunday") for row in rows]
+
+
+def thin_days(moves: Moves) -> Suspicion | None:
+    """Find days with far fewer names than the days around them."""
+    panel = moves.panel
+    count = panel.universe.sum(axis=1).astype(np.float64)
+    if panel.days < 2 * AROUND + 1:
+        return None
+    padded = np.pad(count, AROUND, mode="reflect")
+    around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1), axis=1)
+    thin = np.flatnonzero((count < THIN * around) & (around >= FEWEST_NAMES))
+    if not thin.size:
+        return None
+    told = first_few(f"{panel.dates[day]} {int(count[day])} of about {int(around[day])} names" for day in thin)
+    seen = f"{counted(thin.size, 'day')} with far fewer names than the days around"
+    why = "names that are missing because the file is cut bias every rank of that day, and windows that cover it are missing"
+    remedy = "load these days again, or leave them out"
+    return Suspicion("thin days", seen, int(thin.size), told, why, remedy)

@@ -1,0 +1,86 @@
+"""Survivorship: a list of those who are still here, with the histories that they had when nobody knew it.
+
+Names of a real market vanish: by mergers, bankruptcies and delistings, in the United States 2 to 8 of 100 a year. The
+test takes a floor of one a year. Over Y years of names the number that leave is then at least Poisson with mean Y / 100,
+and a panel is suspected where so few have a chance below 0.02: from about 390 years of names on if nobody left. On a
+market that loses 2 of 100 a year the chance of a false alarm is then below 0.001. Where nobody at all has left, a smaller
+panel is suspected too: from 60 years of names on, when a market that loses the usual 5 of 100 a year would have lost
+somebody with a chance of 0.95. (On one that loses 1 of 100 so small a panel is suspected wrongly about every other time; both
+expectations are told.) A name has left if it does not trade on the last five days; padded prices are no trading.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..data_warning import Suspicion, first_few
+from ..panel import Panel
+from .moves import Mask, Moves
+from .stale import lively
+
+RATE = 0.01
+"""Fewest of those listed that leave a real market in a year."""
+CHANCE = 0.02
+USUAL_RATE = 0.05
+USUAL_CHANCE = 0.05
+LONG_ENOUGH = 250
+STILL_TRADES = 5
+YEAR_DAYS = 365.25
+
+
+def survivorship(moves: Moves) -> Suspicion | None:
+    """Suspect a list of survivors if too few names ever left."""
+    panel = moves.panel
+    if panel.days < LONG_ENOUGH:
+        return None
+    here = lively(panel)
+    entered, left = arrivals(panel, here)
+    years = name_years(panel, here)
+    chance = poisson_at_most(len(left), RATE * years)
+    nobody = not left and math.exp(-USUAL_RATE * years) < USUAL_CHANCE
+    return _told(panel, left, entered, years, chance) if nobody or chance < CHANCE else None
+
+
+def _told(panel: Panel, left: list[int], entered: int, years: float, chance: float) -> Suspicion:
+    trade = f"all {panel.names} names still trade on the last day"
+    if left:
+        trade = f"only {len(left)} of {panel.names} names ever left"
+    seen = (
+        f"{trade}, {entered} came later than the first day; a market that loses 1 (5) of 100 names a year would lose "
+        f"{RATE * years:.1f} ({USUAL_RATE * years:.1f}) in these {years:,.0f} years of names, and so few with chance "
+        f"{chance:.2g} ({poisson_at_most(len(left), USUAL_RATE * years):.2g})"
+    )
+    why = (
+        "names that vanished are missing, so small, weak and volatile names look better than they were: a size effect "
+        "(small beats large) and a reward for past losses appear by themselves"
+    )
+    remedy = (
+        "use a panel with the names that were there each day; until then believe no result that is not neutral to size"
+    )
+    figures = {"left": len(left), "entered": entered, "name_years": years, "chance": chance}
+    return Suspicion("survivorship", seen, panel.names, first_few(panel.symbols[i] for i in left), why, remedy, figures)
+
+
+def arrivals(panel: Panel, here: Mask) -> tuple[int, list[int]]:
+    """Return how many names came after the first days, and the columns of those that left before the last ones."""
+    edge = min(STILL_TRADES, panel.days)
+    ever = here.any(axis=0)
+    entered = int((ever & ~here[:edge].any(axis=0)).sum())
+    return entered, np.flatnonzero(ever & ~here[-edge:].any(axis=0)).tolist()
+
+
+def name_years(panel: Panel, here: Mask) -> float:
+    """Return how many years all names together were there."""
+    span = float((panel.dates[-1] - panel.dates[0]).astype(np.int64)) / YEAR_DAYS
+    return float(here.sum()) / panel.days * span
+
+
+def poisson_at_most(count: int, mean: float) -> float:
+    """Return the chance that a Poisson variable is at most `count`."""
+    if mean <= 0:
+        return 1.0
+    logs = [-mean + k * math.log(mean) - math.lgamma(k + 1) for k in range(count + 1)]
+    top = max(logs)
+    return min(1.0, math.exp(top) * math.fsum(math.exp(one - top) for one in logs))

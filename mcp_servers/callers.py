@@ -1,0 +1,308 @@
+"""The rooms behind the servers: for each caller the data as they were known on its last day, and a run of its own."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import cached_property
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from ..evaluation import Bench, Evaluator
+from ..evaluation.budget import Budget
+from ..evaluation.run_start import refuse_other_stream
+from ..evidence.code.retry import Pace
+from ..evidence.settings import EvidenceSettings
+from ..ledger import Ledger, Run, digest
+from ..library.entries import WATCHLIST, entries
+from ..market import Panel
+from ..market.actions import Actions
+from ..market.point_in_time import known_on, without
+from ..market.sensitivity import ALL, marked
+from ..news import Shelf
+from ..sandbox import Runner
+from ..search.constraints import Mandate
+from .access import Caller
+from .entry import Entry, Record
+from .errors import NothingShown, ServersEnd, StillOpening
+from .handles import Handles
+from .inflight import UnderWay
+from .jobs import Jobs
+from .served import PANELS, Columns, Served
+from .tools.drafts import CALLER
+
+__all__ = ["Ground", "Rooms"]
+
+GRACE_S = 1
+"""How long calls under way, and then jobs, may take when the servers end: clients and supervisors kill who takes longer."""
+PATIENCE_S = 40.0
+"""How long a call waits for the market: many clients give up on a call after 60 s, and hear nothing."""
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What every caller's rooms stand on.
+
+    Attributes
+    ----------
+    opening : callable
+        Returns all the data that there are, and what they are called; asked when they are first needed, until it succeeds.
+        Nobody is shown them as they are who has a last day.
+    ledger : Ledger
+        The workspace's record.
+    settings, budget, mandate
+        The rules of the campaign file that the servers were started with.
+    clock : callable
+        Returns the time, UTC: names runs, and ends handles.
+    record : callable
+        Writes a call down, or raises where none can be written.
+    actions, volumes
+        As `known_on` takes them.
+    runner : Runner or None
+        Runs Python factors; None: they are refused.
+    seed : int
+        Of the campaign file.
+    rules : mapping
+        What the runs say that they were begun with.
+    news : Shelf or None
+        Texts; None: there are none.
+    labels : mapping
+        The labels of fields: "confidential", "jurisdiction:CH"; "*" stands for every field. Who does not bear all labels of a
+        field is served a panel without it.
+    pace : Pace
+        When looks that run code on selection days end, as a caller may see.
+    columns : tuple or None
+        Fields and groupings of the panel, where they are known before it is open.
+    """
+
+    opening: Callable[[], tuple[Panel, str]]
+    ledger: Ledger
+    settings: EvidenceSettings
+    budget: Budget
+    mandate: Mandate
+    clock: Callable[[], datetime]
+    record: Record
+    actions: Actions | None = None
+    volumes: str = ""
+    runner: Runner | None = None
+    seed: int = 0
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    news: Shelf | None = None
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
+    columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+    @cached_property
+    def _opened(self) -> tuple[Panel, str]:
+        return self.opening()
+
+    @property
+    def panel(self) -> Panel:
+        """All the data that there are."""
+        return self._opened[0]
+
+    @property
+    def dataset(self) -> str:
+        """What they are called."""
+        return self._opened[1]
+
+    def withheld(self, caller: Caller) -> frozenset[str]:
+        """Return the fields and groups that a caller may not see."""
+        if not self.labels:
+            return frozenset()
+        found = marked(self.panel, self.labels, caller.labels)
+        if ALL in found:
+            raise NothingShown(
+                "This data may not be shown to you.", field="scope", got=sorted(caller.scopes),
+                allowed=sorted(f"data:{label}" for label in self.labels[ALL]), hint="Ask for a token with these scopes.",
+            )  # fmt: skip
+        return found
+
+
+Standing = tuple[str, frozenset[str] | None, frozenset[str], date | None]
+"""Who a caller is, and what it may see: its fields, what is withheld from it, its last day."""
+
+
+class Rooms:
+    """Opens rooms for each caller, once, and closes their runs at the end.
+
+    Parameters
+    ----------
+    ground : Ground
+        What they stand on.
+    ceiling : date or None
+        The last day that any caller may know; a caller's own may be earlier.
+    """
+
+    def __init__(self, ground: Ground, ceiling: date | None = None) -> None:
+        self.ground, self.ceiling = ground, ceiling
+        self._benches: dict[tuple[date | None, frozenset[str]], Bench] = {}
+        self._evaluators: dict[Standing, Evaluator] = {}
+        self._jobs: dict[Standing, Jobs] = {}
+        self._handles = Handles(ground.ledger.workspace / PANELS, ground.clock)
+        self._runs = ExitStack()
+        self._turn, self._registering = Lock(), Lock()
+        self._closed, self._under_way = False, UnderWay()
+
+    def __enter__(self) -> Self:
+        """Return the rooms."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close every caller's run; what is being opened is not waited for, and leaves no run behind.
+
+        Calls under way are waited for, then jobs are ended, and then the runs on which they worked.
+        """
+        if not self._under_way.end(GRACE_S):
+            LOG.warning("calls were still under way after %d second; what came of them is not on record", GRACE_S)
+        with self._registering:
+            self._closed = True
+            jobs = list(self._jobs.values())
+        until = time.monotonic() + GRACE_S
+        for each in jobs:
+            each.close(0.0)
+        ended = [each.close(max(0.0, until - time.monotonic())) for each in jobs]
+        if not all(ended):
+            LOG.warning("jobs were still at work %d second later", GRACE_S)
+        self._runs.close()
+
+    def last_day(self, caller: Caller) -> date | None:
+        """Return the last day that a caller may know, None for no limit."""
+        days = [day for day in (caller.as_of, self.ceiling) if day is not None]
+        return min(days, default=None)
+
+    def served(self, caller: Caller) -> Served:
+        """Return what a caller's servers stand on; its run is opened when it is first asked for.
+
+        All tokens of one caller that let it see the same share a run and its jobs.
+
+        Raises
+        ------
+        NothingShown
+            It may see nothing of this data.
+        ServersEnd
+            They are closed.
+        """
+        ground, day = self.ground, self.last_day(caller)
+        with self._turn:
+            standing = (caller.id, caller.fields, ground.withheld(caller), day)
+        with self._registering:
+            self._open_still()
+            jobs = self._jobs.setdefault(standing, Jobs())
+        entry = Entry(caller, ground.record, day, self._under_way)
+        early = None
+        if ground.columns and not ground.labels:
+            early = Columns(*ground.columns, _mandate(ground.mandate, caller))
+        return Served(lambda: self._opened(standing, caller), entry, self._handles, jobs, ground.news, early)
+
+    def _open_still(self) -> None:
+        if self._closed:
+            raise ServersEnd("The servers end.", field="server")
+
+    def _opened(self, standing: Standing, caller: Caller) -> Evaluator:
+        """Return the run of those who stand alike, opened once.
+
+        Raises
+        ------
+        MarketError
+            Nothing was known yet on its last day.
+        EvidenceError
+            What was known is too little to fix windows on, or it may read fields that are not there.
+        StillOpening
+            Another call opens it, and takes longer than clients wait for an answer.
+        """
+        if standing in self._evaluators:
+            return self._evaluators[standing]
+        if not self._turn.acquire(timeout=PATIENCE_S):
+            raise StillOpening(
+                f"The market is still being opened; this call has waited {PATIENCE_S:g} s.", field="market",
+                hint="Ask again in half a minute. Formulas can be checked meanwhile.",
+            )  # fmt: skip
+        try:
+            if standing not in self._evaluators:
+                self._evaluators[standing] = self._begun(standing, caller)
+        finally:
+            self._turn.release()
+        return self._evaluators[standing]
+
+    def _begun(self, standing: Standing, caller: Caller) -> Evaluator:
+        """Return an evaluator; all that takes long is done before its run is begun."""
+        bench = self._bench(standing[-1], standing[-2])
+        with self._registering:
+            self._open_still()
+            return self._registered(bench, standing, caller)
+
+    def _registered(self, bench: Bench, standing: Standing, caller: Caller) -> Evaluator:
+        """Return an evaluator with a run of its own on the ledger."""
+        ground, (_, _, withheld, day) = self.ground, standing
+        panel, now = bench.scorer.panel, ground.clock()
+        refuse_other_stream(ground.ledger, bench.windows, bench.scorer.settings)
+        slug = "-".join(re.findall(r"[A-Za-z0-9]+", caller.id))[:40].lower() or "caller"
+        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), *_spelled(standing)])[:4]}"
+        evaluator = bench.evaluator(name, ground.budget, mandate=_mandate(ground.mandate, caller), pace=ground.pace)
+        config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
+        config |= {CALLER: caller.id}
+        rules = dict(ground.rules)
+        columns = {*panel.fields} - {*evaluator.mandate.columns(panel)}
+        held = self._held(day, withheld | columns)
+        with ExitStack() as own:
+            ground.ledger.start_run(
+                Run(name, config | {"rules": rules}, ground.seed, bench.windows.boundaries.dataset, now.isoformat())
+            )
+            own.callback(ground.ledger.finish_run, name, "done")
+            own.enter_context(ground.ledger.lock(name))
+            ground.ledger.record_event(name, "library", "start", held)
+            self._runs.enter_context(own.pop_all())
+        return evaluator
+
+    def _held(self, day: date | None, hidden: frozenset[str]) -> list[str]:
+        """Return the factors of the library that no later day judged, and in whose text no hidden field stands."""
+        if day is None:
+            known = [(row.factor_id, row.text) for row in self.ground.ledger.library()]
+        else:
+            known = [
+                (entry.factor_id, entry.text)
+                for entry in entries(self.ground.ledger)
+                if entry.origin != WATCHLIST and entry.terms is not None and entry.terms.judged_to <= str(day)
+            ]
+        return [name for name, text in known if not hidden & {*re.findall(r"[A-Za-z_]\w*", text)}]
+
+    def _bench(self, day: date | None, withheld: frozenset[str]) -> Bench:
+        key = (day, withheld)
+        if key not in self._benches:
+            ground = self.ground
+            whole = without(ground.panel, withheld)
+            panel = whole if day is None else known_on(whole, day, ground.actions, ground.volumes)
+            dataset = ground.dataset if day is None else f"{ground.dataset} as of {day}"
+            self._benches[key] = Bench.set_up(
+                panel, ground.ledger, ground.settings, dataset, apart=day is not None, runner=ground.runner
+            )
+        return self._benches[key]
+
+
+def _spelled(standing: Standing) -> list[str]:
+    """Return who a caller is and what it may see, as text: runs of one caller on different data are begun at one moment too."""
+    caller, fields, withheld, day = standing
+    return [caller, str(day), *sorted(withheld), "fields", *(["all"] if fields is None else sorted(fields))]
+
+
+def _mandate(mandate: Mandate, caller: Caller) -> Mandate:
+    """Return the limits of the campaign file and of the caller's token together."""
+    if caller.fields is None:
+        return mandate
+    fields = caller.fields & {*mandate.fields} if mandate.fields else caller.fields
+    if not fields:  # a mandate without fields would allow them all
+        raise NothingShown(
+            "No field that this token may read is used here.", field="fields", got=sorted(caller.fields),
+            hint="Ask for a token with other fields.",
+        )  # fmt: skip
+    return Mandate(tuple(sorted(fields)), mandate.avoid, mandate.seeds, told=False)

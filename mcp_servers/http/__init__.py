@@ -1,0 +1,1 @@
+"""The servers over HTTP."""

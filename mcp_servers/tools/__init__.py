@@ -1,0 +1,1 @@
+"""The servers: tools, resources and prompts."""

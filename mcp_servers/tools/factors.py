@@ -1,0 +1,199 @@
+"""The factors server: the language, what is already known in it, and drafts."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from anyio import to_thread
+from mcp.types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
+from pydantic import Field
+
+from ...evaluation import recall_facts
+from ...evidence import nearest, tidy
+from ...factors import OPERATORS, parse
+from ...factors.describe.facts import checked, explained, translated
+from ...factors.describe.handbook import described, listed, operator_named
+from ...factors.describe.words import visible
+from ...factors.language.reader import grammar_text
+from ..access import Scope
+from ..answers import tool
+from ..arguments import READ_ONLY, WRITES, Cursor, Dialect, FactorId, Text
+from ..paging import page
+from ..served import Columns, Served
+from ..server import ToolServer
+from .holdings import Holdings
+from .prompts import add_prompts
+
+MOST_COMPLETIONS = 100
+
+SCOPES = {
+    **dict.fromkeys(
+        (
+            "check_factor", "explain_factor", "translate_factor", "find_similar", "search_library", "get_factor",
+            "recall_attempts",
+        ),
+        Scope.FACTOR_READ,
+    ),
+    "register_factor": Scope.FACTOR_WRITE,
+}  # fmt: skip
+"""What each tool asks of a caller."""
+
+
+def factors_server(served: Served) -> ToolServer:
+    """Return the factors server of one panel."""
+    holdings = Holdings(served)
+    server = ToolServer(
+        "alphaloom-factors", entry=served.entry, scopes=SCOPES, reading=Scope.FACTOR_READ,
+        instructions="Check, explain, translate and compare formulas; keep drafts; recall what was tried. "
+        "alphaloom://operators lists the language. A formula that check_factor refuses comes back with what to change.",
+    )  # fmt: skip
+    _add_language(server, served)
+    _add_known(server, served, holdings)
+    _add_own(server, served, holdings)
+    _add_resources(server, holdings)
+    _add_completions(server, holdings)
+    add_prompts(server, holdings)
+    return server
+
+
+def _add_language(server: ToolServer, served: Served) -> None:
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def check_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
+        """Parse a formula: its id, canonical form, unit and warm-up, or everything that is wrong with it and where."""
+        return _permitted(served.columns, checked(text, fields=served.columns.readable, dialect=dialect))
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def explain_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
+        """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
+        return explained(parse(text, fields=served.columns.readable, dialect=dialect))
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def translate_factor(text: Text, source: Dialect, target: Dialect = "alphaloom") -> dict[str, Any]:
+        """Carry a formula from one language to another, with notes on what differs, or say why it cannot be."""
+        return translated(text, source, target, fields=served.columns.readable)
+
+
+def _add_known(server: ToolServer, served: Served, holdings: Holdings) -> None:
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def find_similar(
+        text: Text, top: Annotated[int, Field(ge=1, le=20, description="how many at most")] = 5
+    ) -> dict[str, Any]:
+        """Return the known formulas (library and published) that share the largest subtree with this one."""
+        evaluator = served.evaluator
+        found = nearest(evaluator.read(text), evaluator.known(), top)
+        rows = [
+            {"name": like.known.name, "where": like.known.where, "ratio": tidy(like.ratio), "shared": like.shared}
+            for like in found
+        ]
+        return {"similar": rows, "most_allowed": evaluator.settings.max_similarity}
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def search_library(
+        query: Annotated[
+            str, Field(max_length=200, description="words of a formula, id or hypothesis; empty for all")
+        ] = "",
+        limit: Annotated[int, Field(ge=1, le=100, description="factors of a page")] = 20,
+        cursor: Cursor = "",
+    ) -> dict[str, Any]:
+        """Return factors of the library and your drafts, with what the search window showed of them."""
+        return page("factors", holdings.search(query), limit, cursor, {"query": query})
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def get_factor(id: FactorId) -> dict[str, Any]:
+        """Return what is known of a factor on the search window: one scored in this run, of the library, or a draft."""
+        return holdings.get(id)
+
+
+def _add_own(server: ToolServer, served: Served, holdings: Holdings) -> None:
+    @server.tool(annotations=WRITES)
+    @tool
+    def register_factor(
+        text: Text,
+        name: Annotated[str, Field(min_length=1, max_length=100, description="what you call it")],
+        note: Annotated[str, Field(max_length=1_000, description="why you keep it")] = "",
+    ) -> dict[str, Any]:
+        """Keep a formula as a draft of yours, to come back to. It costs no evaluation and no trial, and proves nothing."""
+        evaluator = served.evaluator
+        found = _permitted(served.columns, checked(text, fields=served.columns.readable))
+        if not found["ok"]:
+            return {**found, "registered": False}
+        expression = evaluator.read(text)
+        new = holdings.drafts.register(expression, visible(name), visible(note))
+        return {"ok": True, "id": expression.id, "registered": new, "canonical": expression.shown}
+
+    @server.tool(annotations=READ_ONLY)
+    @tool
+    def recall_attempts(
+        limit: Annotated[int, Field(ge=1, le=100, description="scored factors at most, the best first")] = 30,
+        query: Annotated[str, Field(max_length=4_000, description="words of what hypotheses should be about")] = "",
+        language: Annotated[
+            bool,
+            Field(description="with every operator and its documentation, 40 KB; alphaloom://operators is shorter"),
+        ] = False,
+    ) -> dict[str, Any]:
+        """Return what was tried and how it went on the search window, and the fields that there are."""
+        told = recall_facts(served.evaluator, limit, query)
+        return told if language else {name: each for name, each in told.items() if name != "operators"}
+
+
+def _add_resources(server: ToolServer, holdings: Holdings) -> None:
+    @server.resource("alphaloom://operators", mime_type="application/json", name="operators")
+    def operators() -> str:
+        """List the operators of the factor language, a line each."""
+        return json.dumps([listed(operator) for operator in OPERATORS.values()], ensure_ascii=False)
+
+    @server.resource("alphaloom://operators/{name}", mime_type="application/json", name="operator")
+    def operator(name: str) -> str:
+        """Describe one operator: arguments, units, what it does with missing values, an example, its spelling elsewhere."""
+        return json.dumps(described(operator_named(name)), ensure_ascii=False)
+
+    @server.resource("alphaloom://grammar", mime_type="text/plain", name="grammar")
+    def grammar() -> str:
+        """Show the grammar of the factor language (Lark)."""
+        return grammar_text()
+
+    @server.resource("alphaloom://library", mime_type="application/json", name="library")
+    def library() -> str:
+        """List the first factors of the library; search_library pages through all of them."""
+        return json.dumps(page("factors", holdings.search(""), MOST_COMPLETIONS, "", {"query": ""}), ensure_ascii=False)
+
+    @server.resource("alphaloom://library/{id}", mime_type="application/json", name="library factor")
+    def library_factor(id: str) -> str:
+        """Describe one factor of the library, of this run, or a draft."""
+        return json.dumps(holdings.get(id[:100]), ensure_ascii=False)
+
+
+def _add_completions(server: ToolServer, holdings: Holdings) -> None:
+    async def complete(
+        ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, more: CompletionContext | None
+    ) -> Completion:
+        """Complete the id of a factor, or the name of an operator, as far as the caller may know them."""
+        names = sorted(OPERATORS) if argument.name == "name" else ()
+        known = await to_thread.run_sync(holdings.ids) if argument.name == "id" else names
+        found = [value for value in known if value.startswith(argument.value)]
+        return Completion(values=found[:MOST_COMPLETIONS], total=len(found), has_more=len(found) > MOST_COMPLETIONS)
+
+    server.complete_with(complete)
+
+
+def _permitted(columns: Columns, found: dict[str, Any]) -> dict[str, Any]:
+    """Refuse also what reads a field that this campaign does not use."""
+    if not found["ok"]:
+        return found
+    read = parse(found["text"], fields=columns.readable, dialect=found["dialect"]).fields
+    strange = columns.mandate.strange(read, columns.groups)
+    errors = [{"at": None, "message": said, "hint": "", "stage": "mandate"} for said in strange]
+    return found | ({"ok": False, "errors": errors} if errors else {})

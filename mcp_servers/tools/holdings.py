@@ -1,0 +1,87 @@
+"""Factors by id, as a caller may know them: those of its run, its drafts, and the library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...factors import explain
+from ...ledger import LibraryRow
+from ..errors import UnknownFactor
+from ..served import Served
+from .drafts import Drafts
+
+__all__ = ["Holdings"]
+
+TOLD = ("rank_ic", "t", "turnover", "window", "horizon_days")
+"""What is told of a library factor's search sheet."""
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What is there under an id."""
+
+    served: Served
+
+    @property
+    def drafts(self) -> Drafts:
+        """The caller's drafts."""
+        evaluator, entry = self.served.evaluator, self.served.entry
+        return Drafts(evaluator.ledger, evaluator.run, entry.caller.id, entry.as_of)
+
+    def library(self) -> list[LibraryRow]:
+        """Return the library as this run sees it, by id; of fields that the caller may not read nothing is in it."""
+        return self.served.evaluator.library()
+
+    def search(self, query: str) -> list[dict[str, Any]]:
+        """Return library factors and drafts of which id, formula, name or hypothesis holds every word."""
+        words = query.lower().split()
+        rows = [_of_library(row) for row in self.library()] + [_of_draft(draft) for draft in self.drafts.all()]
+        return [row for row in rows if all(word in " ".join(map(str, row.values())).lower() for word in words)]
+
+    def get(self, name: str) -> dict[str, Any]:
+        """Return what is known of a factor by its id.
+
+        Raises
+        ------
+        UnknownFactor
+            The caller knows of none.
+        """
+        evaluator = self.served.evaluator
+        if name in evaluator.rows.lines:
+            return {"where": "scored in this run", **evaluator.facts(evaluator.rows[name])}
+        if found := next((row for row in self.library() if row.factor_id == name), None):
+            sheet = {key: found.sheet[key] for key in TOLD if key in found.sheet}
+            return {**_of_library(found), **self._explained(found.text), "sheet": sheet}
+        if draft := next((each for each in self.drafts.all() if each["id"] == name), None):
+            return {**_of_draft(draft), **self._explained(draft["text"])}
+        raise UnknownFactor(
+            "You know of no factor with this id.", field="id", got=name, allowed=self.ids()[:20],
+            hint="search_library lists the library and your drafts; score_factor answers with an id.",
+        )  # fmt: skip
+
+    def ids(self) -> Sequence[str]:
+        """Return the ids of what `get` finds: this run's first."""
+        rest = [row.factor_id for row in self.library()] + [draft["id"] for draft in self.drafts.all()]
+        return list(dict.fromkeys([*self.served.evaluator.rows.lines, *rest]))
+
+    def _explained(self, text: str) -> Mapping[str, Any]:
+        return {"explained": explain(self.served.evaluator.read(text))}
+
+
+def _of_library(row: LibraryRow) -> dict[str, Any]:
+    return {
+        "id": row.factor_id, "where": "library", "text": row.canonical, "origin": row.origin, "hypothesis": row.hypothesis,
+        "rank_ic": row.sheet.get("rank_ic"),
+    }  # fmt: skip
+
+
+def _of_draft(draft: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": draft["id"],
+        "where": "draft",
+        "text": draft["canonical"],
+        "name": draft["name"],
+        "note": draft["note"],
+    }

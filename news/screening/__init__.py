@@ -1,0 +1,1 @@
+"""Text made harmless and judged before anybody reads it."""

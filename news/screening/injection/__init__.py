@@ -1,0 +1,1 @@
+"""Whether a text speaks to the machine that reads it."""

@@ -1,0 +1,30 @@
+"""Accepted factors combined and held: weights, trading rate, backtest and the sealed exam.
+
+The public names are imported when first used: a command that is refused at once must not wait for statistics.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .blend import blended
+
+PLACES = {
+    "blended": "blend",
+}
+"""Public names and their modules."""
+
+__all__ = [
+    "blended",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name in PLACES:
+        value = getattr(import_module(f".{PLACES[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,237 @@
+"""A combination traded as a book: vectorbt places the orders, and plain arithmetic checks what it says."""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evidence.errors import BookUnavailable
+from ..evidence.scoring.long_short import GROSS, YEAR, Costs, LongShort, annual_sharpe, long_short, sleeve_weights
+from ..extras import install_hint
+from ..factors import rank_rows
+from ..market import Panel
+
+__all__ = ["Book", "Costs", "LongShort", "backtest", "long_short"]
+
+Frame = NDArray[np.float64]
+Series = NDArray[np.float64]
+
+START: Final = 1e8
+"""Money at the start: large, so that no order is too small for vectorbt."""
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """What a book earned after costs, valued at the opens at which it trades.
+
+    Attributes
+    ----------
+    dates
+        Days on which it traded or could have, ``[D]``.
+    equity
+        Value at each open after that day's trades and costs, ``[D]``; 1 is the money at the start.
+    daily_returns
+        Change of equity from the open before, ``[D]``, decimal, after trading costs and borrow.
+    sharpe, annual_return, max_drawdown
+        Sharpe by root of 252; compound return a year of 252 days; drawdown as a negative share of the highest equity.
+    turnover_per_day
+        Notional bought and sold, halved, over the gross of both sides; mean over days.
+    costs_paid, borrow_paid
+        Sums of the daily charges, as shares of equity.
+    plain_sharpe, plain_annual_return, plain_max_difference
+        The same book by weights times returns minus costs, without vectorbt, and the largest absolute difference
+        between the two series of daily returns.
+    """
+
+    dates: NDArray[np.datetime64]
+    equity: Series
+    daily_returns: Series
+    sharpe: float
+    annual_return: float
+    max_drawdown: float
+    turnover_per_day: float
+    costs_paid: float
+    borrow_paid: float
+    plain_sharpe: float
+    plain_annual_return: float
+    plain_max_difference: float
+
+    @property
+    def days(self) -> int:
+        """Count the days."""
+        return len(self.dates)
+
+    @property
+    def drawdown(self) -> Series:
+        """Return equity over its highest value so far, minus 1, ``[D]``."""
+        return self.equity / np.maximum.accumulate(np.maximum(self.equity, 1.0)) - 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Orders:
+    """Prices and target weights of each trading day, ``[D, N]``; a NaN target leaves the position alone."""
+
+    price: Frame
+    target: Frame
+
+
+@dataclass(frozen=True, eq=False)
+class _Path:
+    """Daily return before borrow, cost, notional traded both ways and short notional, as shares of equity, ``[D]``."""
+
+    returns: Series
+    cost: Series
+    traded: Series
+    short: Series
+
+
+def backtest(score: NDArray[np.floating[Any]], panel: Panel, *, costs: Costs, horizon: int, span: slice) -> Book:
+    """Trade a score as a long-short book and account for it day by day.
+
+    Parameters
+    ----------
+    score
+        ``[T, N]``, known at the close of each row's day; NaN takes no position. Only rows of `span` are read.
+    panel
+        The panel of the score; open and close prices are used, in `span` only.
+    costs
+        Of trading and borrowing. Borrow is charged on the short notional beside vectorbt's account.
+    horizon
+        Sleeves; the target of a day is the mean of the last `horizon` days' equal-weighted top minus bottom quintile.
+    span
+        Rows of the panel, step 1, at least 3. The first score trades at the second row's open; the last never does.
+
+    Returns
+    -------
+    Book
+        A name without an open keeps its position at its last close until it trades again; one that never trades again
+        in `span` is sold at its last close, with costs.
+
+    Raises
+    ------
+    BookUnavailable
+        vectorbt is not installed.
+    ValueError
+        `span` has fewer than 3 rows.
+    """
+    rows = range(*span.indices(panel.days))
+    if rows.step != 1 or len(rows) < 3:
+        raise ValueError(f"span must be at least 3 rows in a row, got {span} of {panel.days} days")
+    vectorbt = _vectorbt()
+    cut = slice(rows.start, rows.stop)
+    orders = _orders(np.asarray(score[cut], np.float32), panel.fields["open"][cut], panel.fields["close"][cut], horizon)
+    plain = _walk(orders, costs)
+    traded = _simulate(vectorbt, orders, costs)
+    return _account(panel.dates[cut][1:], traded, plain, costs)
+
+
+def _orders(score: NDArray[np.float32], opened: Frame, closed: Frame, horizon: int) -> _Orders:
+    """Return the price and target of every name on every day but the first."""
+    target = sleeve_weights(rank_rows(np.ascontiguousarray(score)), horizon)[:-1]
+    quoted = np.isfinite(opened) & (opened > 0)
+    known = _carry(np.where(quoted, opened, np.nan), closed)
+    alive = np.maximum.accumulate(quoted[::-1], axis=0)[::-1]
+    gone = ~alive & np.vstack([alive[:1], alive[:-1]])
+    target = np.where(gone[1:], 0.0, np.where(quoted[1:], target, np.nan))
+    return _Orders(known[1:], target)
+
+
+def _carry(opened: Frame, closed: Frame) -> Frame:
+    """Fill missing opens with the last close before; before a name's first price there is nothing to hold: 1."""
+    days, names = opened.shape
+    both = np.empty((2 * days, names))
+    both[0::2] = opened
+    both[1::2] = np.where(closed > 0, closed, np.nan)
+    row = np.where(np.isnan(both), 0, np.arange(2 * days)[:, None])
+    filled = np.take_along_axis(both, np.maximum.accumulate(row, axis=0), axis=0)[0::2]
+    return np.where(np.isnan(filled), 1.0, filled)
+
+
+def _walk(orders: _Orders, costs: Costs) -> _Path:
+    """Account for the book by weights times returns minus costs; weights drift with prices between the opens."""
+    days, names = orders.price.shape
+    path = _Path(*(np.zeros(days) for _ in range(4)))
+    weights = np.zeros(names)
+    for day in range(days):
+        if day:
+            moves = orders.price[day] / orders.price[day - 1] - 1.0
+            path.returns[day] = weights @ moves
+            weights = weights * (1.0 + moves) / (1.0 + path.returns[day])
+        wanted = np.where(np.isnan(orders.target[day]), weights, orders.target[day])
+        path.traded[day] = np.abs(wanted - weights).sum()
+        path.cost[day] = path.traded[day] * costs.side
+        path.short[day] = np.maximum(-wanted, 0.0).sum() / (1.0 - path.cost[day])
+        path.returns[day] = (1.0 + path.returns[day]) * (1.0 - path.cost[day]) - 1.0
+        weights = wanted / (1.0 - path.cost[day])
+    return path
+
+
+def _vectorbt() -> ModuleType:
+    """Import vectorbt, whose plotting speaks of other people's deprecations."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            logging.getLogger("matplotlib.font_manager").setLevel(logging.WARNING)  # its cache is no news to a user
+            import vectorbt
+    except ImportError as missing:
+        raise BookUnavailable(
+            "the book backtest needs vectorbt, which is not installed", hint=install_hint("vectorbt")
+        ) from missing
+    module: ModuleType = vectorbt
+    return module
+
+
+def _simulate(vectorbt: ModuleType, orders: _Orders, costs: Costs) -> Series:
+    """Return vectorbt's daily returns of the book before borrow, ``[D]``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        portfolio = vectorbt.Portfolio.from_orders(
+            close=orders.price,
+            size=orders.target,
+            size_type="targetpercent",
+            price=orders.price,
+            fees=costs.side,
+            init_cash=START,
+            cash_sharing=True,
+            group_by=True,
+            call_seq="auto",
+            freq="1D",
+        )
+        value: Series = np.asarray(portfolio.value(), dtype=np.float64).ravel()
+    before: Series = np.append(START, value[:-1])
+    return value / before - 1.0
+
+
+def _account(dates: NDArray[np.datetime64], traded: Series, plain: _Path, costs: Costs) -> Book:
+    """Charge the borrow of the position held since the open before, and sum up."""
+    borrow = np.concatenate([[0.0], plain.short[:-1]]) * costs.borrow
+    daily, check = traded - borrow, plain.returns - borrow
+    equity = np.cumprod(1.0 + daily, dtype=np.float64)
+    highest = np.maximum.accumulate(np.maximum(equity, 1.0))
+    return Book(
+        dates=dates,
+        equity=equity,
+        daily_returns=daily,
+        sharpe=annual_sharpe(daily),
+        annual_return=_annual(daily),
+        max_drawdown=float((equity / highest - 1.0).min()),
+        turnover_per_day=float(plain.traded.mean()) / 2 / GROSS,
+        costs_paid=float(plain.cost.sum()),
+        borrow_paid=float(borrow.sum()),
+        plain_sharpe=annual_sharpe(check),
+        plain_annual_return=_annual(check),
+        plain_max_difference=float(np.abs(daily - check).max()),
+    )
+
+
+def _annual(daily: Series) -> float:
+    """Return the compound return a year; NaN after ruin."""
+    final = float(np.prod(1.0 + daily))
+    return final ** (YEAR / len(daily)) - 1.0 if final > 0 else math.nan

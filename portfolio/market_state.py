@@ -1,0 +1,65 @@
+"""The state of the market as one may know it at the close of a day: how wild, how spread, which way."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evidence.scoring.exposures import market_return
+from ..market import Panel
+
+__all__ = ["STATES", "market_states"]
+
+Series = NDArray[np.float64]
+
+STATES = ("volatility", "dispersion", "trend")
+SHORT, LONG = 20, 60
+LOOK_BACK = 756
+"""Days with which a day is compared, three years; at least `LONG` of them must be there."""
+MIDDLE = 0.5
+
+
+def market_states(panel: Panel) -> Series:
+    """Return where each day stands among those before it, ``[3, T]`` in [0, 1]; 0.5 where too little is known.
+
+    Notes
+    -----
+    `volatility`: deviation of the market's last 20 daily returns. `dispersion`: mean over 20 days of the deviation of
+    names' returns within a day. `trend`: the market's log return over 60 days. Each is told as the share of the last 756
+    days, that day included, on which it was lower: other than the thirds of `regimes.py` it reads no later day.
+    """
+    market = market_return(panel)
+    spread = _spread(np.where(panel.universe, panel.fields["returns"], np.nan))
+    wild = _trailing(market, SHORT, np.std)
+    trend = _trailing(np.log1p(market), LONG, np.sum)
+    return np.stack([_standing(each) for each in (wild, _trailing(spread, SHORT, np.mean), trend)])
+
+
+def _spread(returns: Series) -> Series:
+    """Return the deviation of a day's returns; 0 on a day with fewer than two."""
+    seen = ~np.isnan(returns)
+    count = np.maximum(seen.sum(axis=1), 1)
+    mean = np.where(seen, returns, 0.0).sum(axis=1) / count
+    apart = np.where(seen, returns - mean[:, None], 0.0)
+    found: Series = np.sqrt((apart**2).sum(axis=1) / count)
+    return found
+
+
+def _trailing(series: Series, days: int, of: object) -> Series:
+    """Return a statistic of the last `days` values, NaN before there are so many."""
+    out = np.full(len(series), np.nan)
+    if len(series) >= days:
+        windows = np.lib.stride_tricks.sliding_window_view(series, days)
+        out[days - 1 :] = of(windows, axis=1)  # type: ignore[operator]
+    return out
+
+
+def _standing(series: Series) -> Series:
+    """Return the share of the last `LOOK_BACK` known values that lie below each."""
+    out = np.full(len(series), MIDDLE)
+    for day in np.flatnonzero(~np.isnan(series)):
+        before = series[max(day - LOOK_BACK + 1, 0) : day + 1]
+        before = before[~np.isnan(before)]
+        if len(before) >= LONG:
+            out[day] = np.mean(before < series[day])
+    return out

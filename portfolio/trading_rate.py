@@ -1,0 +1,54 @@
+"""How fast to trade towards a combination: a share of the way each day, chosen by what is left after costs.
+
+Trading costs grow with speed, and what a slow score loses depends on how long the factors' words last; the best rate
+follows from both (Garleanu and Pedersen 2013, Journal of Finance 68, 2309-2340: trade part of the way towards the aim).
+No formula of half-lives is used: each candidate is held on search days, with the costs of the campaign, and the highest
+Sharpe ratio after costs is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evidence.scoring.scorer import Scorer
+from ..evidence.windows import Window
+from .blend import slowed
+
+__all__ = ["RATES", "half_life", "net_sharpes", "trading_rate"]
+
+Frame = NDArray[np.float32]
+
+RATES = (1.0, 0.5, 1 / 3, 0.2, 0.125)
+"""Candidates, the fastest first; of equals the fastest is taken. The slowest halves what is left to trade in five days."""
+
+
+def trading_rate(score: Frame, scorer: Scorer, search: Window) -> float:
+    """Return the rate with the highest Sharpe ratio after costs on search; 1 where none is defined."""
+    found = net_sharpes(score, scorer, search)
+    known = {rate: value for rate, value in found.items() if not np.isnan(value)}
+    return max(known, key=lambda rate: (known[rate], rate), default=1.0)
+
+
+def net_sharpes(score: Frame, scorer: Scorer, window: Window) -> Mapping[float, float]:
+    """Return the Sharpe ratio after costs at each rate."""
+    return {rate: scorer.score(slowed(score, rate), window, 1).net_sharpe for rate in RATES}
+
+
+def half_life(score: Frame, window: Window, days: int = 5) -> float:
+    """Return in how many days the rank correlation of a score with itself falls to a half; NaN where it does not fall.
+
+    It is told from the correlation over `days` days, on every fifth day of a window, as if it fell evenly.
+    """
+    from ..factors import row_rank_correlation
+
+    cut = window.cut(score)
+    if len(cut) <= days:
+        return float("nan")
+    now, later = (np.ascontiguousarray(each[::5]) for each in (cut[:-days], cut[days:]))
+    daily = row_rank_correlation(now, later)
+    known = daily[~np.isnan(daily)]
+    alike = float(known.mean()) if known.size else float("nan")
+    return float(days * np.log(0.5) / np.log(alike)) if 0 < alike < 1 else float("nan")

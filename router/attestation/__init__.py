@@ -1,0 +1,1 @@
+"""What an attested machine proves of itself."""

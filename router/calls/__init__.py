@@ -1,0 +1,1 @@
+"""Calls of models: held against the caps, sent, charged, recorded, read."""

@@ -1,0 +1,278 @@
+"""LiteLLM, and nothing else of this room: loaded late and quietly, asked for one attempt at one model at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import itertools
+import logging
+import os
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from ..config import ModelSettings, RouterConfig
+from ..endpoints.clients import Clients
+from ..endpoints.failover import LONGEST_PAUSE_S, Call, Course, Tab
+from ..endpoints.failures import Missed, causes, is_silence
+from ..endpoints.pool import Endpoints
+from ..errors import NoModel
+from ..policy.eligibility import Route, secret, wants_key
+from ..policy.errors_text import is_bound
+from ..redaction import Redactor, guard
+from ..timing import Timing
+from .charges import Charges, used
+from .replies import Answer, Beside, constraint, fits
+from .task import Task
+from .wire import Unreadable, said
+
+Providers = Mapping[str, Callable[[], Any]]
+"""Makers of custom providers (`litellm.CustomLLM`) by the word before the slash in a model's name."""
+
+MOST_SAID = 300
+"""Characters of what a server or the library says that a message repeats."""
+TRACE = "Traceback (most recent call last)"
+DRIPPING = 2.0
+"""Times its time that a call may take in all."""
+
+_aliases = itertools.count(1)
+_backends: WeakSet[Backend] = WeakSet()
+
+
+@cache
+def load_litellm() -> Any:
+    """Return LiteLLM, loaded without a price-list download, a `.env` file, telemetry, or its warnings.
+
+    The load takes seconds and about 180 MB, hence it happens when a model is first asked. LiteLLM builds some of its
+    schemas at its first call, with more warnings: one mock call has them over with.
+    """
+    if "litellm" not in sys.modules:
+        os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+        os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        litellm: Any = importlib.import_module("litellm")
+        litellm.telemetry = False
+        litellm.suppress_debug_info = True
+        litellm.drop_params = True
+        if "LITELLM_LOG" not in os.environ:  # what matters reaches us as an exception
+            for name in ("LiteLLM", "LiteLLM Router"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)
+        hello = [{"role": "user", "content": "hello"}]
+        litellm.completion(model="openai/none", messages=hello, mock_response="hello", api_key="none")
+        handlers: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
+        handlers.AsyncHTTPHandler.single_connection_post_request = _not_again
+        handlers.AsyncHTTPHandler.create_client = _stays(handlers.AsyncHTTPHandler.create_client)
+        shared: Any = importlib.import_module("litellm.llms.openai.common_utils").BaseOpenAILLM
+        shared._get_async_http_client = staticmethod(_stays(shared._get_async_http_client))
+    return litellm
+
+
+def _stays(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the clients that a function makes follow no redirection: only the address that was chosen sees a text."""
+
+    @wraps(make)
+    def made(*given: Any, **more: Any) -> Any:
+        client = make(*given, **more)
+        if client is not None:
+            client.follow_redirects = False
+        return client
+
+    return made
+
+
+async def _not_again(*_: Any, **__: Any) -> Any:
+    """Stand in for LiteLLM's second sending of a request whose connection broke.
+
+    Its servers would see such a call twice, whatever its retries say, and a paid one might be paid twice unseen.
+    """
+    broke = sys.exc_info()[1]
+    raise ConnectionError(f"the connection broke before an answer came{f': {broke}' if str(broke or '') else ''}")
+
+
+class Backend:
+    """Sends a task's messages to a route's models."""
+
+    def __init__(
+        self,
+        config: RouterConfig,
+        providers: Providers,
+        environment: Mapping[str, str],
+        timing: Timing | None = None,
+    ) -> None:
+        self._config = config
+        self._environment = environment
+        self._timing = timing or Timing()
+        self._litellm = load_litellm()
+        self._aliases = {name: self._register(make()) for name, make in providers.items()}
+        self._keys = {name: self._key(each) for name, each in config.models.items()}
+        self.redact = Redactor(filter(None, self._keys.values()))
+        guard(filter(None, self._keys.values()))
+        self._pinned: dict[str, str] = {}
+        self._pins: tempfile.TemporaryDirectory[str] | None = None
+        self._inside = {name for name, each in config.models.items() if each.model.partition("/")[0] in self._aliases}
+        self.charges = Charges(config.models)
+        self._clients = Clients(config.timeout_seconds)
+        _backends.add(self)
+        self._endpoints = Endpoints(config, self._keys, self._inside, self._timing)
+
+    def _register(self, handler: Any) -> str:
+        """Make a provider known under a name of its own: LiteLLM's list of providers is shared by the process."""
+        alias = f"alphaloom_{next(_aliases)}"
+        self._litellm.custom_provider_map = [
+            *self._litellm.custom_provider_map,
+            {"provider": alias, "custom_handler": handler},
+        ]
+        self._litellm.utils.custom_llm_setup()
+        return alias
+
+    def _key(self, settings: ModelSettings) -> str | None:
+        """Return a model's key if it has one."""
+        try:
+            return secret(settings, self._environment)
+        except NoModel:
+            return None
+
+    def _address(self, name: str) -> dict[str, Any]:
+        """Return what tells LiteLLM which model to ask where."""
+        settings = self._config.models[name]
+        provider, slash, rest = settings.model.partition("/")
+        parameters = {"model": f"{self._aliases.get(provider, provider)}{slash}{rest}", "api_base": settings.api_base}
+        # A server without a key still wants the field; without one LiteLLM would look for a key of its own.
+        parameters["api_key"] = self._keys[name] or ("none" if settings.api_base else None)
+        parameters["client"] = self._clients.of(name, settings, self._keys[name], self._pinned.get(name))
+        return {key: value for key, value in parameters.items() if value is not None}
+
+    def pin(self, name: str, channel: str, certificate: str) -> None:
+        """Let connections to a model show one certificate (PEM) only, the one whose key its proof names."""
+        if not certificate:
+            return
+        if self._pins is None:
+            self._pins = tempfile.TemporaryDirectory(prefix="alphaloom-")
+        path = Path(self._pins.name, f"{channel}.pem")
+        if self._pinned.get(name) != str(path):
+            path.write_text(certificate)
+            self._pinned[name] = str(path)
+
+    async def send(
+        self,
+        task: Task,
+        messages: Sequence[dict[str, str]],
+        route: Route,
+        tab: Tab,
+        grammar: str = "",
+        still: Callable[[str], bool] = bool,
+    ) -> Answer:
+        """Ask the models of a route, with retries and failover; each is held to the schema in the way its server knows.
+
+        `tab` says what the call may cost beside its first attempt, and is told what it did. `still` says, right before each
+        attempt, whether a model may see the task: a call may wait longer than a proof holds.
+
+        Raises
+        ------
+        NoModel
+            If the first model's key is missing; a fallback without its key is left out.
+        ModelFailed
+            If no model of the route replies; of its own kind where asking again is of no use.
+        """
+        if self._keys[route.name] is None:
+            secret(self._config.models[route.name], self._environment)
+        ready = [name for name in route.fallbacks if self._keys[name] or not wants_key(self._config.models[name])]
+
+        async def once(name: str) -> Answer:
+            if not still(name):
+                raise Missed("not asked: its proof has ended", asked=False)
+            held = constraint(self._config.models[name].model, task.schema, grammar)
+            request = {"messages": list(messages), **held, **task.sampling()}
+            response = await self._attempt(name, request, quiet=is_bound(task))
+            return _answer(response, task, messages, self.charges.worst(name, task, messages))
+
+        call = Call(
+            names=(route.name, *ready),
+            send=once,
+            fits=lambda answer: fits(answer, task.schema),
+            worst=lambda name: self.charges.worst(name, task, messages),
+            charge=self.charges.of,
+            tab=tab,
+            retries=self._config.retries,
+            hedged=self._hedged(task),
+        )
+        return await Course(call, self._endpoints, self._timing).run()
+
+    async def _attempt(self, name: str, request: dict[str, Any], *, quiet: bool) -> Any:
+        """Send a request to one model, once; `quiet` keeps what a server says to itself, since it may repeat the text.
+
+        LiteLLM's time is for silence: a server that sends a byte now and then could hold a call for ever, hence a second
+        one. A provider of this process is not timed: what it has computed would be thrown away.
+        """
+        seconds = None if name in self._inside else DRIPPING * self._config.timeout_seconds
+        once = {"timeout": self._config.timeout_seconds, "max_retries": 0, "num_retries": 0}
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._litellm.acompletion(**self._address(name), **request, **once)
+        except Exception as error:
+            unread = next((each for each in causes(error) if isinstance(each, Unreadable)), None)
+            words = self._words(unread or error)
+            if quiet and (unread or not is_silence(error)):
+                words = f"{type(unread or error).__name__}, status {getattr(error, 'status_code', 'none')}"
+            raise Missed(words, charged=unread is not None, asked=name not in self._inside) from error
+
+    def _words(self, error: BaseException) -> str:
+        """Return what an error says, short and without keys: some libraries, and some servers, add a stack trace or a page."""
+        first = self.redact(str(error).partition(TRACE)[0]).strip().split("\n")[0]
+        return first if len(first) <= MOST_SAID else f"{first[:MOST_SAID]}..."
+
+    def longest(self, route: Route) -> float:
+        """Return the most seconds that a call can take: all attempts, the pauses between, the waits for servers that went away."""
+        tries, models = 1 + self._config.retries, 1 + len(route.fallbacks)
+        attempt = DRIPPING * self._config.timeout_seconds + LONGEST_PAUSE_S
+        return (models + tries) * tries * attempt + tries * self._config.health.patience_seconds
+
+    def _hedged(self, task: Task) -> bool:
+        """Return whether a second model may be asked beside the first."""
+        health = self._config.health
+        return health.hedge and task.idempotent and task.max_tokens <= health.hedge_tokens
+
+    def holds_key(self, texts: Sequence[str]) -> bool:
+        """Return whether any of the texts holds a key."""
+        return any(key in text for key in filter(None, self._keys.values()) for text in texts)
+
+    async def close(self) -> None:
+        """Close connections, end what runs in the background, and forget the providers."""
+        if self._pins is not None:
+            self._pins.cleanup()
+        await self._endpoints.close()
+        own = set(self._aliases.values())
+        self._litellm.custom_provider_map = [
+            each for each in self._litellm.custom_provider_map if each["provider"] not in own
+        ]
+        await self._clients.close()
+        _backends.discard(self)
+        if not _backends:  # those of providers that are known by name are shared by all of the process
+            await self._litellm.close_litellm_async_clients()
+
+
+def _answer(response: Any, task: Task, messages: Sequence[dict[str, str]], worst: Beside) -> Answer:
+    """Read what LiteLLM returns; its text is what the model says, or its thoughts where only these hold what was asked."""
+    choices = getattr(response, "choices", None)
+    if not choices or getattr(choices[0], "message", None) is None:
+        raise Missed("its answer holds no message", charged=True)
+    spoken, thoughts = said(choices[0].message.model_dump(warnings=False))
+    if re.search("[\ud800-\udfff]", spoken + thoughts):
+        raise Missed("its answer holds half a character", charged=True)
+    sent = "".join(each["content"] for each in messages)
+    took = used(getattr(response, "usage", None), sent, spoken + thoughts, worst)
+    answers = [
+        Answer(
+            text, str(choices[0].finish_reason or ""), took.tokens_in, took.tokens_out, worst.model, took.cached,
+            took.written,
+        )
+        for text in (spoken, thoughts)
+    ]  # fmt: skip
+    return answers[1] if fits(answers[1], task.schema) and not fits(answers[0], task.schema) else answers[0]

@@ -1,0 +1,183 @@
+"""A model's text held against the schema, and what to tell a model whose text does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from .json_objects import NotJson, checked, objects, split
+
+MOST_OBJECTS = 1_000
+"""Of a reply that are held against the schema."""
+MOST_REASONS, LONGEST_REASON = 12, 400
+"""What a misfit says: reasons, and characters of each. A reply chooses how many there are, and its repair is paid for by the token."""
+LONGEST_TOKEN = 8
+"""Characters of a token of a reply, cautiously; white space can have more."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """An attempt beside the one that answered, and what is charged for it: at its worst where nobody said what it took."""
+
+    model: str
+    why: str
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model sent back: the text, why it stopped, the tokens, and which configured model it was.
+
+    Of the tokens in, `cached` were read from the provider's cache and `written` into it. `attempts` counts all that were
+    made; `beside` holds those that are charged for and gave another answer, or none.
+    """
+
+    text: str
+    finish: str
+    tokens_in: int
+    tokens_out: int
+    model: str
+    cached: int = 0
+    written: int = 0
+    attempts: int = 1
+    beside: tuple[Beside, ...] = ()
+
+
+class Misfit(Exception):
+    """A reply that does not fit; the message says exactly why, in words for the model."""
+
+
+def read_reply(answer: Answer, schema: type[BaseModel]) -> BaseModel:
+    """Return the reply as the schema's record; raise `Misfit` otherwise.
+
+    The object may stand among words or in a fence. Where what the model says holds none that fits, its thoughts are read
+    (`<think>`). Objects that fit and differ are refused: nobody can say which is meant.
+    """
+    if answer.finish == "length":
+        raise Misfit(f"the reply was cut off after {answer.tokens_out} tokens; say less, so that the JSON is complete")
+    said, thoughts = split(answer.text)
+    if not said.strip() and not thoughts.strip():
+        raise Misfit("the reply was empty")
+    reasons = []
+    for text in filter(str.strip, (said, thoughts)):
+        try:
+            return _only(text, schema)
+        except Misfit as misfit:
+            reasons.append(misfit)
+    raise reasons[0]
+
+
+def _only(text: str, schema: type[BaseModel]) -> BaseModel:
+    """Return the only object of a text that fits the schema."""
+    found: dict[str, BaseModel] = {}
+    reasons: dict[str, str] = {}
+    among = objects(text) or [text]
+    if len(among) > MOST_OBJECTS:
+        raise Misfit(f"the reply holds {len(among)} objects; send the one that is asked for")
+    for each in among:
+        try:
+            checked(each)
+            value = schema.model_validate_json(each)
+        except NotJson as error:
+            reasons[each] = f"- the reply: Invalid JSON: {error}"
+        except ValidationError as error:
+            reasons[each] = _reasons(error)
+        else:
+            found[value.model_dump_json()] = value
+    if len(found) == 1:
+        return found.popitem()[1]
+    if found:
+        raise Misfit(f"the reply holds {len(found)} objects that fit and differ; send the one that is meant")
+    raise Misfit(reasons[max(reasons, key=len)])
+
+
+def fits(answer: Answer, schema: type[BaseModel]) -> bool:
+    """Return whether a reply fits."""
+    try:
+        read_reply(answer, schema)
+    except Misfit:
+        return False
+    return True
+
+
+def _reasons(error: ValidationError) -> str:
+    """Return every reason with its place, without the model's own words, which it can see for itself."""
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    lines = [
+        f"- {_short('.'.join(map(str, each['loc']))) or 'the reply'}: {_short(each['msg'])}"
+        for each in errors[:MOST_REASONS]
+    ]
+    if further := len(errors) - len(lines):
+        lines.append(f"- and {further:,} more of the kind")
+    return "\n".join(lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}..."
+
+
+def complaint(misfit: Misfit) -> str:
+    """Return the message that asks a model to repair its reply."""
+    return f"Your reply does not fit the schema:\n{misfit}\nSend the whole reply again, corrected: JSON only."
+
+
+def quoted(text: str, max_tokens: int) -> str:
+    """Return a model's own text as it is sent back to it, cut where it is longer than a reply of so many tokens can be."""
+    most = max_tokens * LONGEST_TOKEN
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def response_format(schema: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema as models take it; strict only where it leaves nothing open, as strict decoders demand."""
+    body = schema.model_json_schema()
+    described = {"name": schema.__name__, "schema": body, "strict": is_closed(body)}
+    return {"type": "json_schema", "json_schema": described}
+
+
+HELD_BY_GRAMMAR = "hosted_vllm/"
+"""How the names of models begin whose server takes a grammar for decoding."""
+
+
+def constraint(model: str, schema: type[BaseModel], grammar: str = "") -> dict[str, Any]:
+    """Return what holds a model to a schema: the grammar, where its server takes one and there is one.
+
+    The older names of this field (guided_grammar and others) are ignored by vLLM without an error, so they are never sent.
+    """
+    if grammar and model.startswith(HELD_BY_GRAMMAR):
+        return {"extra_body": {"structured_outputs": {"grammar": grammar}}}
+    return {"response_format": response_format(schema)}
+
+
+def depth(schema: object) -> int:
+    """Return how deep the objects and lists of a JSON schema nest, those that it refers to included; text is 0."""
+    defined = schema.get("$defs", {}) if isinstance(schema, Mapping) else {}
+
+    def below(part: object, seen: tuple[str, ...]) -> int:
+        if isinstance(part, list):
+            return max((below(each, seen) for each in part), default=0)
+        if not isinstance(part, Mapping):
+            return 0
+        name = str(part.get("$ref", "")).rpartition("/")[2]
+        if name in defined and name not in seen:
+            return below(defined[name], (*seen, name))
+        inner = [*part.get("properties", {}).values(), *(part.get(key) for key in ("items", "anyOf", "allOf", "oneOf"))]
+        own = int(part.get("type") in ("object", "array"))
+        return own + max((below(each, seen) for each in inner), default=0)
+
+    return below(schema, ())
+
+
+def is_closed(schema: object) -> bool:
+    """Return whether every object of a JSON schema requires all its keys and forbids any other."""
+    if isinstance(schema, Mapping):
+        if schema.get("type") == "object":
+            keys = set(schema.get("properties", {}))
+            if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != keys:
+                return False
+        return all(is_closed(each) for each in schema.values())
+    return all(is_closed(each) for each in schema) if isinstance(schema, list) else True

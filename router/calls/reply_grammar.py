@@ -1,0 +1,317 @@
+"""What a model may write, closed so that it ends: the schema of a reply with room for it, as a grammar for decoding."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from pydantic import BaseModel
+
+from ..errors import RouterError
+from .numerals import Numerals
+
+__all__ = ["Shape", "bounded", "held_to", "longest", "one_of", "reply_grammar"]
+
+Json = dict[str, Any]
+
+BYTES_PER_TOKEN = 3
+"""Of JSON in English, cautiously: tokenizers of large vocabularies write four."""
+SHORTEST_TEXT, FEWEST_ITEMS = 40, 1
+"""What is left of a text and of a list, at the least."""
+ENOUGH_TEXT, ENOUGH_ITEMS = 160, 6
+"""Lists shrink to so many items first, then texts to so many characters, then lists again."""
+LONGEST_TEXT, MOST_ITEMS = 8_000, 1_000
+"""Of what has no bound of its own."""
+HELD_TEXT = 300
+"""Bytes that are reckoned for a text that a grammar of its own holds."""
+WIDEST = 4
+"""Bytes of a character, at most."""
+STRETCH = 16
+"""Characters of one byte among which, where there is little room, one may stand that has more."""
+
+LETTERS = {
+    "narrow": r"[\u0020-\u0021\u0023-\u005b\u005d-\u007e]",
+    "wide": r'[\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff] | "\\" ["\\/bfnrt]',
+    "character": "narrow | wide",
+    "stretch": f"narrow{{{STRETCH},{STRETCH}}} | narrow{{0,{STRETCH - 1}}} wide",
+}
+"""A character of a text, of one byte or of more; and so many, or fewer and a wide one. What may stand is listed: a class of what
+may not lets xgrammar 0.2 write halves of surrogates, each three characters when they are read, so that a length is overrun.
+For the same reason there are no codes."""
+NARROW = "x-narrow"
+"""Says of a text in a schema that it is mainly of narrow characters."""
+COMMA = ' ", " '
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a reply looks like: its schema, and what may stand in some of its texts.
+
+    Attributes
+    ----------
+    schema : type of BaseModel
+        The record that the reply must fit.
+    items : int
+        The most items of its outermost lists, 0 for the schema's own: a count that is asked for in words can be forgotten.
+    texts : mapping of str to str
+        By the place of a text or of a list of texts, such as ``Candidate.text``: the grammar (EBNF, from ``root`` on) that
+        holds it. What it writes stands between the quotes as it is, so that it must need no escape in JSON.
+    """
+
+    schema: type[BaseModel]
+    items: int = 0
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+def reply_grammar(shape: Shape, max_tokens: int) -> str:
+    """Return the grammar (EBNF, as xgrammar and so vLLM takes it) of the replies that end within as many tokens.
+
+    Every sentence is JSON with all members in their order, without a choice of white space: a model that rambles in it
+    would never end. It fits the schema's types, lengths and bounds. Of a pattern, a format, a number's step (`multipleOf`) or a
+    rule in code it knows nothing: these are left to validation.
+
+    A sentence has three bytes a token at most, so that it ends if the model's tokens have as many on average. Two things are
+    not held to it: texts with a grammar of their own, which are reckoned with 300 bytes each, and what the schema itself wants
+    at the least.
+
+    Raises
+    ------
+    RouterError
+        If the schema refers to itself, holds what has no finite list of members, or a number that none can be; if a rule of
+        a text is written twice.
+    """
+    schema = shape.schema.model_json_schema()
+    for each in schema.get("properties", {}).values() if shape.items else ():
+        if each.get("type") == "array":
+            each["maxItems"] = max(each.get("minItems", 0), min(each.get("maxItems", shape.items), shape.items))
+    return _Writer(bounded(schema, max_tokens * BYTES_PER_TOKEN, frozenset(shape.texts)), shape.texts).grammar()
+
+
+def one_of(words: Iterable[str]) -> str:
+    """Return the grammar of a text that is one of these."""
+    return f"root ::= {' | '.join(_literal(_literal(word)[1:-1]) for word in words)}\n"
+
+
+def held_to(schema: type[BaseModel], max_tokens: int) -> str:
+    """Return the grammar of a schema's replies; empty where none can be written, so that the schema itself must do."""
+    try:
+        return reply_grammar(Shape(schema), max_tokens)
+    except RouterError:
+        return ""
+
+
+def bounded(schema: Json, room: int, held: frozenset[str] = frozenset()) -> Json:
+    """Return a JSON schema whose longest reply has at most as many bytes.
+
+    A bound that leaves room stays. Texts in `held` (``Class.member``) have a grammar of their own and stay, too. Where not all
+    can be of the widest characters, all are mainly of narrow ones: they say the same in a quarter of the room. Where even the
+    least is too long, the least is returned.
+    """
+    texts, items, narrow = LONGEST_TEXT, MOST_ITEMS, False
+    tight: Json
+    while longest(tight := _cut(schema, texts, items, narrow), held) > room:
+        if not narrow:
+            narrow = True
+        elif items > ENOUGH_ITEMS:
+            items = max(items * 3 // 4, ENOUGH_ITEMS)
+        elif texts > ENOUGH_TEXT or (items == FEWEST_ITEMS and texts > SHORTEST_TEXT):
+            texts = max(texts * 7 // 8, SHORTEST_TEXT)
+        elif items > FEWEST_ITEMS:
+            items -= 1
+        else:
+            break
+    return tight
+
+
+def _cut(schema: Any, texts: int, items: int, narrow: bool) -> Any:
+    """Return a JSON schema with all its texts and lists cut to a length, but not below the least that it wants."""
+    if isinstance(schema, list):
+        return [_cut(each, texts, items, narrow) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    cut = {name: _cut(each, texts, items, narrow) for name, each in schema.items()}
+    if schema.get("type") == "string" and "enum" not in schema and "const" not in schema:
+        cut["maxLength"] = max(schema.get("minLength", 0), min(schema.get("maxLength", texts), texts))
+        cut[NARROW] = narrow
+    if schema.get("type") == "array":
+        cut["maxItems"] = max(schema.get("minItems", 0), min(schema.get("maxItems", items), items))
+    return cut
+
+
+def longest(schema: Json, held: frozenset[str] = frozenset()) -> int:
+    """Return the bytes of a schema's longest reply, as `reply_grammar` writes it."""
+    return _longest(schema, schema.get("$defs", {}), "", held)
+
+
+def _longest(part: Json, defined: Json, place: str, held: frozenset[str], seen: tuple[str, ...] = ()) -> int:
+    def below(each: Json, name: str = "") -> int:
+        return _longest(each, defined, name, held, seen)
+
+    if "$ref" in part:
+        name = _name(part)
+        if name in seen:
+            raise RouterError(f"{name} holds itself, so its replies need not end", field="schema", got=name)
+        return _longest(defined[name], defined, "", held, (*seen, name))
+    if fixed := _fixed(part):
+        return max(len(each) for each in fixed)
+    if "anyOf" in part:
+        return max(below(each) for each in part["anyOf"])
+    if part.get("type") == "object":
+        sizes = [
+            len(json.dumps(name)) + 4 + below(each, f"{part.get('title')}.{name}")
+            for name, each in _members(part).items()
+        ]
+        return 2 + sum(sizes)
+    if part.get("type") == "array":
+        return 2 + int(part.get("maxItems", MOST_ITEMS)) * (2 + below(part.get("items", {}), place))
+    if part.get("type") == "string":
+        return 2 + (HELD_TEXT if place in held else _Text.of(part).longest)
+    return Numerals.of(part).longest
+
+
+@dataclass(frozen=True)
+class _Text:
+    """How long a text may be, in characters: `least` to `most` if all are narrow, `wide` if none is."""
+
+    least: int
+    most: int
+    wide: int
+
+    @classmethod
+    def of(cls, part: Json) -> Self:
+        least, most = int(part.get("minLength", 0)), int(part.get("maxLength", LONGEST_TEXT))
+        return cls(least, most, max(least, most // WIDEST) if part.get(NARROW) else most)
+
+    @property
+    def stretches(self) -> int:
+        """How many stretches fit in beside the least, with room for the begin of another."""
+        return max(self.most - self.least - STRETCH + 1, 0) // STRETCH
+
+    @property
+    def longest(self) -> int:
+        """The bytes of the longest."""
+        if self.wide == self.most:
+            return self.most * WIDEST
+        mixed = self.most + self.least * (WIDEST - 1) + self.stretches * (WIDEST - 1)
+        return max(mixed, self.wide * WIDEST)
+
+    def grammar(self) -> str:
+        """Return what stands for the text: any characters, or more of them where wide ones are few."""
+        any_of_them = f"character{{{self.least},{self.wide}}}"
+        if self.wide == self.most:
+            return any_of_them
+        rest = self.most - self.least - self.stretches * STRETCH
+        begun = f"character{{{self.least},{self.least}}} " if self.least else ""
+        return f"({any_of_them} | {begun}stretch{{0,{self.stretches}}} narrow{{0,{rest}}})"
+
+
+def _name(part: Json) -> str:
+    return str(part["$ref"]).rpartition("/")[2]
+
+
+def _members(part: Json) -> Json:
+    """Return the members of an object; refuse one whose keys are not known."""
+    if "properties" not in part or part.get("additionalProperties"):
+        raise RouterError(
+            f"{part.get('title', 'an object')} may hold any key, so no grammar can be written for it",
+            field="schema", hint="Give the reply a record with named members; a mapping can be a list of pairs.",
+        )  # fmt: skip
+    members: Json = part["properties"]
+    return members
+
+
+def _fixed(part: Json) -> list[str]:
+    """Return the values that are all that may stand, as JSON."""
+    values: Sequence[Any] = [part["const"]] if "const" in part else part.get("enum", [])
+    words: dict[str, list[bool | None]] = {"boolean": [True, False], "null": [None]}
+    return [json.dumps(each) for each in values or words.get(str(part.get("type")), [])]
+
+
+class _Writer:
+    """Writes a schema as rules: one for each record, and those of the texts that are held."""
+
+    def __init__(self, schema: Json, texts: Mapping[str, str]) -> None:
+        self._schema, self._texts = schema, texts
+        self._defined: Json = schema.get("$defs", {})
+        self._rules: dict[str, str] = {}
+
+    def grammar(self) -> str:
+        """Return all rules, `root` first."""
+        rules = {"root": self._value(self._schema, ""), **self._rules, **LETTERS}
+        return "".join(f"{name} ::= {body}\n" for name, body in rules.items())
+
+    def _record(self, name: str) -> str:
+        """Return the symbol of a record, and see to its rule; the number tells names apart that look alike in letters."""
+        rule = f"record_{[*self._defined].index(name)}_{_plain(name)}"
+        if rule not in self._rules:
+            self._rules[rule] = self._value(self._defined[name], "")
+        return rule
+
+    def _value(self, part: Json, place: str) -> str:
+        """Return what stands for a part of the schema; `place` is its record and member."""
+        if "$ref" in part:
+            return self._record(_name(part))
+        if fixed := _fixed(part):
+            return f"({' | '.join(map(_literal, fixed))})"
+        if "anyOf" in part:
+            return f"({' | '.join(self._value(each, place) for each in part['anyOf'])})"
+        written: dict[str, Callable[[], str]] = {
+            "object": lambda: self._object(part),
+            "array": lambda: self._array(part, place),
+            "string": lambda: self._string(part, place),
+            "integer": lambda: Numerals.of(part).grammar(),
+            "number": lambda: Numerals.of(part).grammar(),
+        }
+        kind = str(part.get("type"))
+        if kind not in written:
+            raise RouterError(f"no grammar can be written for {place or 'the reply'}: {kind}", field="schema", got=kind)
+        return written[kind]()
+
+    def _object(self, part: Json) -> str:
+        title = part.get("title")
+        parts = [
+            f"{_literal(f'{json.dumps(name)}: ')} {self._value(each, f'{title}.{name}')}"
+            for name, each in _members(part).items()
+        ]
+        return f'"{{" {COMMA.join(parts)} "}}"'
+
+    def _array(self, part: Json, place: str) -> str:
+        least, most = int(part.get("minItems", 0)), int(part.get("maxItems", MOST_ITEMS))
+        item = self._value(part.get("items", {}), place)
+        filled = f'"[" {item} (", " {item}){{{max(least - 1, 0)},{most - 1}}} "]"' if most else '"[]"'
+        return filled if least else f'("[]" | {filled})'
+
+    def _string(self, part: Json, place: str) -> str:
+        if place not in self._texts:
+            return rf'"\"" {_Text.of(part).grammar()} "\""'
+        prefix = f"t{[*self._texts].index(place)}_"
+        if f"{prefix}root" not in self._rules:
+            self._rules |= _renamed(self._texts[place], prefix)
+        return rf'"\"" {prefix}root "\""'
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
+
+
+def _literal(text: str) -> str:
+    """Return a text as the grammar's own quoted one; the escapes are JSON's."""
+    return json.dumps(text)
+
+
+def _renamed(grammar: str, prefix: str) -> dict[str, str]:
+    """Return the rules of a grammar under names of their own."""
+    rules: dict[str, str] = {}
+    for line in filter(None, grammar.splitlines()):
+        name, _, body = line.partition("::=")
+        if (name := prefix + name.strip()) in rules:
+            raise RouterError(f"{name.removeprefix(prefix)} is written twice", field="texts", got=line)
+        rules[name] = re.sub(
+            r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\b[A-Za-z_]\w*',
+            lambda found: found[0] if found[0][0] in '"[' else prefix + found[0],
+            body.strip(),
+        )
+    return rules

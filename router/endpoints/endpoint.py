@@ -1,0 +1,135 @@
+"""One configured model as it is met: its breaker, its latency, its load, and whether its server is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..config import ModelSettings
+from ..timing import Timing
+from .breaker import LONGEST_REST_S, Breaker, Permit
+from .failures import Failure
+from .latency import Latency
+from .load import Load
+from .probe import Look
+
+__all__ = ["Endpoint", "address_of"]
+
+
+def address_of(settings: ModelSettings) -> str:
+    """Return where a model's server can be looked at; empty where there is none, or only its proof says whom to believe."""
+    address = settings.api_base or ""
+    return "" if settings.attestation is not None and address.startswith("https:") else address
+
+
+@dataclass
+class Endpoint:
+    """What is known of a model.
+
+    `address` is its server's, empty where there is none to look at: a provider of this process, or one that LiteLLM knows
+    by name, which only a paid call could try. `alive` says that something was once heard of it, `away_since` when it was
+    found gone, and `doubtful` that only one look says so, which found nobody in time; `coming` counts the calls that were
+    told to begin with it and have not yet begun.
+    """
+
+    name: str
+    settings: ModelSettings
+    key: str | None
+    inside: bool
+    breaker: Breaker
+    timing: Timing
+    latency: Latency = field(default_factory=Latency)
+    alive: bool = False
+    away_since: float | None = None
+    missed: int = 0
+    doubtful: bool = False
+    said: str = ""
+    asked: bool = False
+    under_way: int = 0
+    coming: int = 0
+    slow_until: float = 0.0
+    load: Load | None = None
+    load_calls: int = 0
+    weigh_at: float = 0.0
+
+    @property
+    def address(self) -> str:
+        """The server's address; empty where a look at it is not to be had for nothing."""
+        return "" if self.inside else address_of(self.settings)
+
+    @property
+    def own(self) -> bool:
+        """Whether the server is on a machine of one's own, or one that proves what it runs."""
+        return self.settings.place in ("local", "attested")
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing was ever heard of a server, for better or worse."""
+        return bool(self.address) and not self.alive and self.away_since is None
+
+    @property
+    def wants_look(self) -> bool:
+        """Whether a heartbeat is for it: who rested long enough, and who is asked while nothing is wrong."""
+        if not self.address or not self.asked:
+            return False
+        state = self.breaker.state
+        return self.breaker.rested if state == "open" else state == "closed" and self.own
+
+    @property
+    def queue(self) -> float:
+        """What a call more meets: the load as it was told, and the calls sent since; without a load, our own."""
+        own = self.under_way + self.coming
+        return own if self.load is None else self.load.cost + max(own - self.load_calls, 0)
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What equal models share: only then may another order of them be taken."""
+        own = self.settings
+        return own.model, own.tier, own.place, own.region, own.input_cost_per_mtok, own.output_cost_per_mtok
+
+    def looked(self, look: Look) -> None:
+        """Take in a look; a single miss of a server that answers calls says that it is busy."""
+        if look.up:
+            self._here()
+            if self.breaker.rested:
+                self.breaker.heard()
+            return
+        self.missed += 1
+        if look.sure or not self.alive or self.missed > 1 or self.breaker.state != "closed":
+            self.doubtful = self.missed == 1 and not look.sure
+            self.away_since = self.timing.clock() if self.away_since is None else self.away_since
+            self.said = look.said
+            self.breaker.unheard()
+
+    def silent(self) -> None:
+        """Take in that a call got no answer: with one more miss the server is gone."""
+        self.missed += 1
+        self.doubtful = False
+
+    def answered(self, permit: Permit, seconds: float) -> None:
+        """Take in an answer."""
+        self._here()
+        self.breaker.succeed(permit)
+        self.latency.add(seconds)
+
+    def refused(self, permit: Permit) -> None:
+        """Take in that it will not take a request: it is there, and well."""
+        self._here()
+        self.breaker.succeed(permit)
+
+    def failed(self, permit: Permit, failure: Failure) -> None:
+        """Take in a failure; who was silent rests as long as that took, who asks to be left alone, that long."""
+        self.said = failure.said
+        late = failure.kind == "late"
+        rest_s = failure.seconds if late else min(failure.wait_s, LONGEST_REST_S)
+        self.breaker.fail(permit, at_once=late or rest_s > 0, rest_s=rest_s)
+
+    def left(self, permit: Permit, seconds: float) -> None:
+        """Take in that nobody waited for its answer: the time that it took at least, where that is much."""
+        self.breaker.leave(permit)
+        usual = self.latency.percentile()
+        if usual is not None and seconds > usual:
+            self.latency.add(seconds)
+
+    def _here(self) -> None:
+        """Note a sign of life."""
+        self.alive, self.away_since, self.missed = True, None, 0

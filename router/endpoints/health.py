@@ -1,0 +1,106 @@
+"""Which configured models answer, found without spending a token."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ..config import ModelSettings
+from ..errors import NoModel
+from ..policy.eligibility import secret
+from .load import prefix_hits
+from .probe import get, look_at, root
+
+TIMEOUT_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Health:
+    """Whether a model answers (None: not known without paying for a call), and why."""
+
+    name: str
+    model: str
+    tier: str
+    answers: bool | None
+    detail: str
+
+
+async def probe(
+    name: str, settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]
+) -> Health:
+    """Look whether a model can be asked: a provider of this process, a key, an address that answers."""
+    answers, detail = await _look(settings, providers, environment)
+    return Health(name, settings.model, settings.tier, answers, detail)
+
+
+def refuse_keyless(models: Mapping[str, ModelSettings], environment: Mapping[str, str]) -> None:
+    """Raise the first `NoModel` where every one of the models needs a key that is not there."""
+    missing: list[NoModel] = []
+    for settings in models.values():
+        try:
+            secret(settings, environment)
+        except NoModel as error:
+            missing.append(error)
+    if missing and len(missing) == len(models):
+        raise missing[0]
+
+
+async def silent(
+    models: Mapping[str, ModelSettings], providers: Collection[str], environment: Mapping[str, str]
+) -> list[str]:
+    """Return what keeps models from being asked, found without a paid call: a key that is missing, a server that is not there.
+
+    A server is looked at as while it is asked: one that answers, whatever it says, is there.
+    """
+    said = await asyncio.gather(*(_hindrance(each, providers, environment) for each in models.values()))
+    return [f"{name}: {why}" for name, why in zip(models, said, strict=True) if why]
+
+
+async def _hindrance(settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]) -> str:
+    if settings.model.partition("/")[0] in providers:
+        return ""
+    try:
+        key = secret(settings, environment)
+    except NoModel as error:
+        return error.message
+    if settings.api_base is None or settings.attestation is not None:
+        return ""
+    look = await look_at(settings.api_base, key, TIMEOUT_SECONDS, own=settings.place == "local")
+    return "" if look.up else f"{look.said}; it is tried again"
+
+
+async def _look(
+    settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]
+) -> tuple[bool | None, str]:
+    """Return whether it answers, and why."""
+    if settings.model.partition("/")[0] in providers:
+        return True, "runs in this process, without a network"
+    try:
+        key = secret(settings, environment)
+    except NoModel as error:
+        return False, error.message
+    if settings.api_base is None:
+        kept = settings.api_key_env or f"{settings.api_key_keyring} of the keyring"
+        held = f"{kept} is set" if key else "no api_key_env: the provider looks for a key of its own"
+        return None, f"not asked: that would be a paid call; {held}"
+    if settings.attestation is not None and settings.api_base.startswith("https:"):
+        return None, "not asked: its certificate is believed only with its proof, which a run asks for"
+    return await _models(settings.api_base.rstrip("/") + "/models", key, own=settings.place == "local")
+
+
+async def _models(address: str, key: str | None, *, own: bool) -> tuple[bool, str]:
+    """Ask one address for its list of models, and a server of one's own for what its cache spared."""
+    seen = await get(address, key, TIMEOUT_SECONDS)
+    if seen.status is None:
+        return False, f"{address} does not answer: {seen.text}"
+    if seen.status < 300:
+        return True, f"{address} answers ({seen.status}){await _cached(address) if own else ''}"
+    return False, f"{address} {'refuses the key' if seen.status in (401, 403) else 'fails'} ({seen.status})"
+
+
+async def _cached(models: str) -> str:
+    """Say how much of what it was sent a vLLM server had in its prefix cache; nothing where it does not tell."""
+    seen = await get(f"{root(models.removesuffix('/models'))}/metrics", None, TIMEOUT_SECONDS)
+    share = prefix_hits(seen.text) if seen.status == 200 else None
+    return "" if share is None else f"; {share:.0%} of its prompt tokens came from its prefix cache"

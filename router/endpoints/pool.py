@@ -1,0 +1,172 @@
+"""All configured models as they are met: who is asked next, and what is learned from each attempt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from ..config import RouterConfig
+from ..timing import Timing
+from .breaker import Breaker, Permit
+from .endpoint import Endpoint, address_of
+from .failures import Failure
+from .latency import is_slow
+from .monitor import Watch
+
+__all__ = ["Endpoints"]
+
+LOOK_AGAIN_S = 1.0
+"""Between looks at a server that a call waits for."""
+
+
+class Endpoints:
+    """Knows the configured models.
+
+    Parameters
+    ----------
+    config : RouterConfig
+        Models, and what makes one rest.
+    keys : mapping of str to str or None
+        Each model's key, for looks at its server.
+    inside : collection of str
+        Models that run in this process: they are neither looked at nor compared.
+    timing : Timing
+        Clock, sleep and chance.
+    """
+
+    def __init__(
+        self, config: RouterConfig, keys: Mapping[str, str | None], inside: Collection[str], timing: Timing
+    ) -> None:
+        self._settings = config.health
+        self._timing = timing
+        self._of: dict[str, Endpoint] = {}
+        for name, each in config.models.items():
+            by_time = name in inside or not address_of(each)
+            breaker = Breaker(config.health.failures, config.cooldown_seconds, timing, by_time=by_time)
+            self._of[name] = Endpoint(name, each, keys[name], name in inside, breaker, timing)
+        self._watch = Watch(self._of, config.health, timing)
+
+    def __getitem__(self, name: str) -> Endpoint:
+        """Return what is known of a model."""
+        return self._of[name]
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """Keep an eye on the servers while a call is under way."""
+        async with self._watch.over():
+            yield
+
+    async def close(self) -> None:
+        """End what runs in the background."""
+        await self._watch.close()
+
+    async def order(self, names: Sequence[str]) -> list[str]:
+        """Return the models in the order of the route; among equal ones by load, those that are slow last of their tier."""
+        equal: dict[tuple[object, ...], list[str]] = {}
+        for name in names:
+            equal.setdefault(self._of[name].kind, []).append(name)
+        if self._settings.load:
+            several = [self._of[name] for group in equal.values() if len(group) > 1 for name in group]
+            await asyncio.gather(*(self._watch.look(each) for each in several if each.unknown))
+            there = [each for each in several if each.address and each.away_since is None]
+            await asyncio.gather(*(self._watch.weigh(each) for each in there))
+            for group in equal.values():
+                group.sort(key=lambda name: self._of[name].queue)
+        turns = {kind: iter(group) for kind, group in equal.items()}
+        listed = [next(turns[self._of[name].kind]) for name in names]
+        tiers = list(dict.fromkeys(self._of[name].settings.tier for name in names))
+        return sorted(listed, key=lambda name: (tiers.index(self._of[name].settings.tier), self._slow(name)))
+
+    async def admit(self, name: str, *, force: bool = False) -> Permit | None:
+        """Return leave to ask a model; None while it rests.
+
+        A server of which nothing was heard yet is looked at first: one that is dead then costs that look, however many
+        calls begin at once. `force` is for a model that has no other beside it: it is asked though it rests, unless its
+        server is gone: that is looked at once a rest, and a single look in vain is not believed.
+        """
+        endpoint = self._of[name]
+        endpoint.asked = True
+        if endpoint.unknown:
+            await self._watch.look(endpoint)
+        if endpoint.away_since is not None and not (force and await self._may_be_there(endpoint)):
+            self._glance(endpoint)
+            return None
+        permit = endpoint.breaker.enter(force=force)
+        if permit is None:
+            self._glance(endpoint)
+        return permit
+
+    def answered(self, name: str, permit: Permit, seconds: float) -> None:
+        """Learn from an answer."""
+        endpoint = self._of[name]
+        endpoint.answered(permit, seconds)
+        peers = [each.latency for each in self._of.values() if each is not endpoint and self._alike(each, endpoint)]
+        if not endpoint.inside and is_slow(endpoint.latency, peers, self._settings.slow_factor):
+            endpoint.slow_until = self._timing.clock() + self._timing.spread(self._settings.slow_seconds)
+            endpoint.latency.excuse()
+
+    async def failed(self, name: str, permit: Permit, failure: Failure) -> None:
+        """Learn from a failure; whether its server is there is looked at, unless that is known by now."""
+        endpoint = self._of[name]
+        if failure.kind == "refused":
+            endpoint.refused(permit)
+            return
+        if failure.kind in ("late", "lost"):
+            endpoint.silent()
+            if endpoint.address and endpoint.breaker.state != "open" and not await self._watch.look(endpoint):
+                return
+        endpoint.failed(permit, failure)
+
+    def usual(self, name: str) -> float | None:
+        """Return the seconds within which 95 % of a model's answers came; None before there are enough of them."""
+        return self._of[name].latency.percentile()
+
+    def twin(self, name: str, names: Sequence[str]) -> str | None:
+        """Return the next model that may be asked beside this one: of its tier, in a place of the same kind, and well."""
+        for other in names:
+            each = self._of[other]
+            if other != name and self._alike(each, self._of[name]) and each.breaker.state == "closed":
+                return other
+        return None
+
+    async def back(self, names: Collection[str]) -> str | None:
+        """Wait for servers that went away, and return the model of the first that is back; None when patience ends."""
+        known = [self._of[name] for name in names if self._of[name].alive]
+        while hoped := [each for each in known if self._waited_for(each)]:
+            for endpoint in hoped:
+                if endpoint.away_since is None or await self._watch.look(endpoint):
+                    return endpoint.name
+            await self._timing.sleep(LOOK_AGAIN_S)
+        return None
+
+    def resting(self, names: Sequence[str]) -> dict[str, str]:
+        """Return why those that rest do."""
+        now = self._timing.clock()
+        return {
+            name: f"{each.said or 'it rests'}" + (f" (for {now - each.away_since:.0f} s)" if each.away_since else "")
+            for name in names
+            if (each := self._of[name]).breaker.state != "closed"
+        }
+
+    async def _may_be_there(self, endpoint: Endpoint) -> bool:
+        """Return whether a call may be tried at a server that was found gone, where there is no other."""
+        return endpoint.doubtful or (endpoint.breaker.rested and await self._watch.look(endpoint))
+
+    def _glance(self, endpoint: Endpoint) -> None:
+        """Look in the background whether a server is back, once it rested."""
+        if endpoint.address and endpoint.breaker.state == "open" and endpoint.breaker.rested:
+            self._watch.glance(endpoint)
+
+    def _waited_for(self, endpoint: Endpoint) -> bool:
+        """Return whether a server has not been away for too long."""
+        gone = endpoint.away_since
+        return gone is None or self._timing.clock() - gone < self._settings.patience_seconds
+
+    def _slow(self, name: str) -> bool:
+        return self._timing.clock() < self._of[name].slow_until
+
+    def _alike(self, one: Endpoint, other: Endpoint) -> bool:
+        """Return whether two models are of one tier and in places of one kind."""
+        mine, theirs = one.settings, other.settings
+        return (mine.tier, mine.place, mine.region) == (theirs.tier, theirs.place, theirs.region)

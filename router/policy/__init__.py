@@ -1,0 +1,1 @@
+"""Which model may answer, and which one is asked first."""

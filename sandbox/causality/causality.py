@@ -1,0 +1,237 @@
+"""Whether a factor's code sees the future: the future is cut off, and replaced, and the past must not change.
+
+A factor F is causal on a panel X if F(X) up to each day t does not change with what comes after t. Cutting off asks the
+code what it would have said on day t; where both answers agree, no value up to t can rest on later days. Replacing asks
+of futures that did not come, and keeps the panel's length, for code that looks ahead only in some futures. Few days are
+tried at first. A sweep asks every day, and its answers are then the values.
+
+The code is never trusted to be the same twice: each call is a process of its own, and code that behaves when it is
+tested gives itself away, since what it is held against is its own answer on the true panel. The days are drawn from the
+code, the panel and a seed that is drawn itself once the code is in, so that neither code nor author can know them.
+Whoever has all three can find code that fits them, which is what a sweep is for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from itertools import chain, pairwise
+
+import numpy as np
+
+from ..errors import BadInput, Crashed, NotCausal, SandboxError
+from ..jail.frames import Frames
+from ..job import Outcome, Runner
+from ..seed import drawn_seed
+from .claim import CUT_OFF, REPLACED, Claim, Suspect, changed, claimed, day_of, verdict_on
+from .comparison import first_change, rounded
+from .meter import Meter
+from .proof import Proof
+from .sweep import Swept, narrowed, swept
+
+__all__ = ["CUTS", "prove", "start_up_of"]
+
+CUTS = 6
+"""Days after which the future is cut off, and as many after which it is replaced; only the first is the same."""
+FEWEST_DAYS = 3
+LARGE = 4_000_000
+"""Bytes of a panel from which on it pays to find out which columns the code needs."""
+
+
+def prove(
+    runner: Runner,
+    code: str,
+    frames: Frames,
+    sweep: bool = False,
+    *,
+    seed: int | None = None,
+    cuts: int = CUTS,
+    show: Callable[[int, int], object] | None = None,
+) -> Proof:
+    """Show that code is deterministic and does not see the future on a panel, or say where it does.
+
+    Parameters
+    ----------
+    runner
+        Runs each call in a fresh process.
+    code
+        Source that defines `factor(panel)`.
+    frames
+        The panel, `[T, N]` a field, three days or more.
+    sweep
+        Compute every day by a process that holds no later one; its answers are then the proof's values.
+    seed
+        Of the days and of the futures; not negative. None draws one now, which the proof names: with it the proof can be
+        repeated. A seed that the author of the code knew lets code be chosen that behaves on the days that are tried.
+    cuts
+        Days after which the future is cut off, and replaced; 2 or more of each, fewer only where the panel is short.
+    show
+        Called with the days done and their number while a sweep goes on.
+
+    Raises
+    ------
+    NotDeterministic
+        Two calls on the same panel differ in a bit, the whole one or one that seemed to see the future.
+    NotCausal
+        A value changed with later days: by more than 1e-9 of itself and of its day's scale, it came or went, or names
+        changed places, in the precision that is handed on (`comparison.rounded`). Named are the earliest day that
+        changed in any of the trials, and on it the first name.
+    Crashed
+        The code raises, on the whole panel or where it should have a value; or its start-up takes more than half of it.
+    SandboxError
+        Whatever else a call ended in.
+    """
+    _check(frames, cuts)
+    drawn, seed = seed is None, drawn_seed() if seed is None else seed
+    meter = Meter(runner)
+    claim = claimed(meter, code, frames)
+    lean = narrowed(meter, claim) if sweep or frames.nbytes > LARGE else claim
+    screen, found = _screened(meter, claim, lean, seed, cuts)
+    if sweep:
+        found = swept(meter, claim, lean, show)
+    return _proof(meter, frames, screen, found, claim.days if sweep else 0, drawn)
+
+
+def _check(frames: Frames, cuts: int) -> None:
+    days = len(frames.dates)
+    if days < FEWEST_DAYS:
+        raise BadInput("too few days to prove anything", field="frames", got=days, allowed=f"{FEWEST_DAYS} or more")
+    if cuts < 2:
+        raise BadInput("too few cuts to prove anything", field="cuts", got=cuts, allowed="2 or more")
+
+
+def _screened(meter: Meter, claim: Claim, lean: Claim, seed: int, cuts: int) -> tuple[_Screen, Swept]:
+    """Screen the claim on the columns that the code needs; what that refuses must stand on all columns too."""
+    screen = _Screen(meter, lean, seed, cuts)
+    try:
+        return screen, screen.run()
+    except NotCausal:
+        if lean is claim or (screen.suspect is not None and changed(meter, claim, screen.suspect)):
+            raise
+    except SandboxError:
+        if lean is claim:
+            raise
+    return _screened(meter, claim, claim, seed, cuts)
+
+
+class _Screen:
+    """The few days after which the future is changed first."""
+
+    def __init__(self, meter: Meter, claim: Claim, seed: int, cuts: int) -> None:
+        self._meter, self._claim, self.seed, self._cuts = meter, claim, seed, cuts
+        drawn = hashlib.sha256(f"{seed} {claim.frames.digest} {claim.code}".encode()).digest()
+        self._rng = np.random.default_rng(np.frombuffer(drawn, dtype=np.uint32))
+        self.cut_off, self.replaced = self._days(claim.first)
+        self.suspect: Suspect | None = None
+
+    def _days(self, first: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Draw the days: the first with a value, the last but one, and one out of each stretch between them."""
+        last = self._claim.days - 2
+        first = min(first, last)
+        between = _one_of_each(self._rng, first, last, 2 * self._cuts - 3)
+        return tuple(sorted({first, last, *between[1::2]})), tuple(sorted({first, *between[::2]}))
+
+    def run(self) -> Swept:
+        """Change the future after each day, and return the values that are claimed, without the days of the start-up."""
+        outcomes = self._outcomes()
+        crashed = [day for day, one in zip(self.cut_off, outcomes, strict=False) if isinstance(one.error, Crashed)]
+        start_up, error = 0, ""
+        if crashed[:1] == [
+            self._claim.first
+        ]:  # it raises on the day of its own first value: the panel is too short there
+            start_up, error = _start_up(self._meter, self._claim, max(crashed))
+            self.cut_off, self.replaced = self._days(max(start_up, self._claim.first))
+            outcomes = self._outcomes()
+        suspects = self._suspects(outcomes)
+        if suspects:
+            self.suspect = min(suspects, key=_earliest)
+            raise verdict_on(self._meter, self._claim, self.suspect)
+        values = rounded(self._claim.values)
+        values[:start_up] = np.nan
+        return Swept(values, None, start_up, error)
+
+    def _outcomes(self) -> Sequence[Outcome]:
+        jobs = chain(
+            (self._claim.until(day) for day in self.cut_off),
+            (self._claim.otherwise(day, self.seed) for day in self.replaced),
+        )
+        return list(self._meter.run_each(jobs))
+
+    def _suspects(self, outcomes: Sequence[Outcome]) -> list[Suspect]:
+        tried = [(day, CUT_OFF) for day in self.cut_off] + [(day, REPLACED) for day in self.replaced]
+        found = []
+        for (day, how), outcome in zip(tried, outcomes, strict=True):
+            self._refuse_crash(day, how, outcome)
+            cell = first_change(self._claim.values[: day + 1], outcome.unwrap()[: day + 1])
+            if cell is not None:
+                found.append(Suspect(cell, day, how, outcome.unwrap(), self.seed))
+        return found
+
+    def _refuse_crash(self, day: int, how: str, outcome: Outcome) -> None:
+        if isinstance(outcome.error, Crashed):
+            raise Crashed(
+                f"the code raises an error when the days after {day_of(self._claim.frames, day)} {how}: "
+                f"{outcome.error.message}",
+                field="factor", hint="A factor is computed anew on every day: return missing values where it has none.",
+            )  # fmt: skip
+
+
+def _proof(meter: Meter, frames: Frames, screen: _Screen, found: Swept, days: int, drawn: bool) -> Proof:
+    first = int(np.isfinite(found.values).any(axis=1).argmax())
+    found.values.setflags(write=False)
+    return Proof(
+        values=found.values,
+        seed=screen.seed,
+        drawn=drawn,
+        cut_off=tuple(day_of(frames, day) for day in screen.cut_off),
+        replaced=tuple(day_of(frames, day) for day in screen.replaced),
+        swept=days,
+        memory=found.memory,
+        start_up=found.start_up,
+        start_up_error=found.start_up_error,
+        first=day_of(frames, first),
+        warm_up=first,
+        cost=meter.cost,
+        stamp=meter.stamp,
+    )
+
+
+def _one_of_each(rng: np.random.Generator, first: int, last: int, stretches: int) -> list[int]:
+    """Return a day of each of so many equal stretches of the rows from first to last."""
+    edges = np.linspace(first, last + 1, stretches + 1).astype(np.int64)
+    return [int(rng.integers(lo, max(lo + 1, hi))) for lo, hi in pairwise(edges)]
+
+
+def _earliest(suspect: Suspect) -> tuple[int, int, int]:
+    return (*suspect.cell, suspect.cut)
+
+
+def _start_up(meter: Meter, claim: Claim, crashed: int) -> tuple[int, str]:
+    """Return how many days at the start have no value since the code raises there, and the error, found by halving.
+
+    A prefix on which the code raises has no value on its last day. That is a start-up if all prefixes raise up to some
+    length and none does afterwards; the days drawn later, or the sweep, find it out if it is not so.
+    """
+    low, high, error = crashed, claim.days - 1, ""
+    while high - low > 1:
+        middle = (low + high) // 2
+        outcome = meter.run(claim.until(middle))
+        low, high = (middle, high) if isinstance(outcome.error, Crashed) else (low, middle)
+    error = _said(meter.run(claim.until(low)).error)
+    if high > claim.days // 2:
+        raise Crashed(
+            f"the code raises an error on panels that end before {day_of(claim.frames, high)}: {error}",
+            field="factor", got=f"{high} days of start-up", allowed=f"{claim.days // 2} days or fewer",
+            hint="Return missing values where there are too few rows; a factor is computed anew on every day.",
+        )  # fmt: skip
+    return high, error
+
+
+def start_up_of(meter: Meter, claim: Claim) -> int:
+    """Return how many days at the start of a claim cannot be shown to be causal, since the code raises on so few."""
+    outcome = meter.run(claim.until(claim.first))
+    return _start_up(meter, claim, claim.first)[0] if isinstance(outcome.error, Crashed) else 0
+
+
+def _said(error: SandboxError | None) -> str:
+    return "" if error is None else error.message

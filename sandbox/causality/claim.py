@@ -1,0 +1,173 @@
+"""What is to be borne out: these values come from this code and this panel, and from no later day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadResult, NotCausal, NotDeterministic
+from ..jail.frames import Frames
+from ..job import Job
+from .comparison import Cell, first_change, first_difference
+from .futures import Futures
+from .meter import Meter
+
+__all__ = ["CUT_OFF", "REPLACED", "Claim", "Suspect", "changed", "claimed", "day_of", "verdict_on"]
+
+CUT_OFF, REPLACED = "were cut off", "were replaced by another future"
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """Values of a factor on a whole panel.
+
+    Attributes
+    ----------
+    code : str
+        Source that defines `factor(panel)`.
+    frames : Frames
+        The panel.
+    values : NDArray[np.float64]
+        What the code gave on it, `[T, N]`.
+    """
+
+    code: str
+    frames: Frames
+    values: NDArray[np.float64]
+
+    @property
+    def days(self) -> int:
+        """Return the number of days."""
+        return len(self.values)
+
+    @property
+    def first(self) -> int:
+        """Return the row of the first day with a value."""
+        return int(np.isfinite(self.values).any(axis=1).argmax())
+
+    def until(self, day: int) -> Job:
+        """Return the call that knows no day after the row `day`."""
+        return Job(self.code, self.frames, day + 1)
+
+    def otherwise(self, day: int, seed: int) -> Job:
+        """Return the call on a panel that goes on in another way after the row `day`."""
+        return Job(self.code, Futures(self.frames, seed).after(day))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suspect:
+    """A cell whose value changed with days after the row `cut`, what had been done to these, and the answer then."""
+
+    cell: Cell
+    cut: int
+    how: str
+    answer: NDArray[np.float64]
+    seed: int | None = None
+
+    def job(self, claim: Claim, cut: int) -> Job:
+        """Return the call that does the same to the days after another row."""
+        return claim.until(cut) if self.how == CUT_OFF else claim.otherwise(cut, self.seed or 0)
+
+
+def claimed(meter: Meter, code: str, frames: Frames) -> Claim:
+    """Return what two calls on the whole panel, in interpreters that were started apart, agree on.
+
+    Raises
+    ------
+    NotDeterministic
+        They differ in a bit.
+    BadResult
+        There is no value on any day, so that nothing could be tested.
+    SandboxError
+        Whatever a call ended in.
+    """
+    # What fails once need not run twice. All calls of one server share what its start drew by chance: the other is apart.
+    one, other = (meter.run(Job(code, frames, apart=apart)).unwrap() for apart in (False, True))
+    cell = first_difference(one, other)
+    if cell is not None:
+        raise _twice(frames, cell)
+    if not np.isfinite(one).any():
+        raise BadResult("the factor has no value on any day", field="factor", hint="A window longer than the panel?")
+    return Claim(code, frames, one)
+
+
+def changed(meter: Meter, claim: Claim, suspect: Suspect) -> bool:
+    """Tell whether the cell changes for this claim too."""
+    return not _reached(claim, suspect.cell, meter.run(suspect.job(claim, suspect.cut)).values)
+
+
+def _twice(frames: Frames, cell: Cell) -> NotDeterministic:
+    day, symbol = day_of(frames, cell.day), frames.symbols[cell.name]
+    return NotDeterministic(
+        f"two calls on the same panel gave {symbol} another value on {day}", day=day, symbol=symbol,
+        hint="Give every random generator a fixed seed, and read no clock, no address and no order of a set.",
+    )  # fmt: skip
+
+
+def verdict_on(meter: Meter, claim: Claim, suspect: Suspect) -> NotCausal | NotDeterministic:
+    """Return the error that names the day and the name, and the later day that made the difference.
+
+    The same call is made once more, and the whole one: code that differs from itself has not shown that it looks ahead.
+    """
+    for job, answer in (
+        (suspect.job(claim, suspect.cut), suspect.answer),
+        (Job(claim.code, claim.frames), claim.values),
+    ):
+        again = meter.run(job).values
+        cell = None if again is None else first_difference(answer, again)
+        if cell is not None:
+            return _twice(claim.frames, cell)
+    read = _read(meter, claim, suspect)
+    day, later = day_of(claim.frames, suspect.cell.day), day_of(claim.frames, read)
+    symbol = claim.frames.symbols[suspect.cell.name]
+    to_the_end = read == claim.days - 1
+    reads = f"it reads on to the panel's last day, {later}" if to_the_end else f"it reads {later}"
+    ahead = read - suspect.cell.day
+    return NotCausal(
+        f"the value of {symbol} on {day} changed when later days {suspect.how}: {reads}, "
+        f"{ahead} {'day' if ahead == 1 else 'days'} later",
+        day=day, symbol=symbol, read=later, seed=suspect.seed, hint=WHOLE if ahead > FAR else NEAR,
+    )  # fmt: skip
+
+
+FAR = 10
+"""From how many days on a look ahead is more likely a whole sample than a window."""
+WHOLE = (
+    "A mean, a rank, a fit or a fill over the whole panel does this: use rolling, ewm or expanding, "
+    "and compute every day from the rows up to it."
+)
+NEAR = (
+    "A negative shift, a centred window, a fill from behind or a label of the week's end does this: "
+    "compute every day from the rows up to it."
+)
+
+
+def _read(meter: Meter, claim: Claim, suspect: Suspect) -> int:
+    """Return the row of a later day that makes the difference: known up to it, the cell has its value; without it, not.
+
+    Found by halving: the value is wrong when days after `low` are changed, and right when only those after `high` are.
+    """
+    low, high = suspect.cut, claim.days - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        outcome = meter.run(suspect.job(claim, middle))
+        low, high = (low, middle) if _reached(claim, suspect.cell, outcome.values) else (middle, high)
+    return high
+
+
+def _reached(claim: Claim, cell: Cell, values: NDArray[np.float64] | None) -> bool:
+    """Tell whether a call gave the cell the value that is claimed."""
+    if values is None:
+        return False
+    day = slice(cell.day, cell.day + 1)
+    part = (day, slice(cell.name, cell.name + 1))
+    same_bits = first_difference(claim.values[part], values[part]) is None
+    return same_bits or first_change(claim.values[day], values[day]) is None  # a cell is judged by its day's scale
+
+
+def day_of(frames: Frames, row: int) -> date:
+    """Return the day of a row."""
+    return date.fromisoformat(str(frames.dates[row]))

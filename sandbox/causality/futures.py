@@ -1,0 +1,208 @@
+"""Other futures of a panel: what else could have come after a day, so that code which looks ahead gives itself away.
+
+Each name goes on from its last close with its own moves, drawn in blocks of days from its whole history, the same days
+for all names: volatility clusters, names move together, and open, high, low, close and volume of a cell come from one
+real day and agree. Dates, names and missing cells stay. Only some of the days are drawn, so that sums, means, extremes
+and the last price of the whole sample change too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..jail.frames import Frames
+
+__all__ = ["Futures"]
+
+Frame = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Kind = TypeVar("Kind", bound=np.generic)
+STREAM = 0xF07E
+"""Keeps these draws apart from others with the same seed."""
+PRICES = ("open", "high", "low", "vwap")
+"""Prices of the day that keep their ratio to its close."""
+LEVELS = ("adj_close", "adj_factor", "cap", "close_raw", "market_cap", "shares")
+"""Levels that go on from their last value by their own moves, as the close does."""
+ALIKE = 1e-6
+"""How near to the closes' simple return the column `returns` must be to be made anew from them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Futures:
+    """The futures that a panel could have had.
+
+    Attributes
+    ----------
+    frames : Frames
+        The panel, `[T, N]` a field.
+    seed : int
+        Of what is drawn; equal seeds give equal bytes. Not negative.
+    block_days : int
+        Days that stay together; fewer where little is left of the panel.
+    """
+
+    frames: Frames
+    seed: int = 0
+    block_days: int = 15
+
+    def after(self, day: int) -> Frames:
+        """Return the panel with every row after `day` replaced by another future.
+
+        Parameters
+        ----------
+        day
+            Row of the last day that stays, from 0 to T - 2.
+
+        Returns
+        -------
+        Frames
+            The same days, names, fields and missing cells. Rows up to `day` are equal to the bit. `returns` is made anew
+            where it was the closes' simple return, `amount` keeps its ratio to close times volume, and a column that is
+            not known is permuted within each name. A name without one complete day keeps its values.
+
+        Raises
+        ------
+        BadInput
+            A day that is not in the panel, or has none behind it.
+        """
+        days, _ = self.frames.shape
+        if not 0 <= day < days - 1:
+            raise BadInput("this day has no later one", field="day", got=day, allowed=f"0 to {days - 2}")
+        rng = np.random.default_rng([STREAM, self.seed, day])
+        source = _donors(rng, self._drawn(rng, day), self._usable)
+        new = self._priced(source, day) if "close" in self.frames.fields else {}
+        for name in self.frames.names:
+            if name not in new:
+                new[name] = self._moved(rng, name, source)
+        return self._joined(new, day)
+
+    def _drawn(self, rng: np.random.Generator, day: int) -> Rows:
+        """Return the days that the later rows are drawn from, `[T - 1 - day]`: blocks of the whole panel in random order."""
+        days, _ = self.frames.shape
+        length = max(1, min(self.block_days, (days - 1) // 8))
+        cuts = np.arange(1 + int(rng.integers(length)), days - 1, length)
+        blocks = [block for block in np.split(np.arange(1, days), cuts) if block.size]
+        order = [blocks[place] for place in rng.permutation(len(blocks))]
+        if order[0][0] == day + 1:  # the true next day would be no other future
+            order = [*order[1:], order[0]]
+        return np.concatenate(order)[: days - 1 - day]
+
+    @cached_property
+    def _usable(self) -> NDArray[np.bool_]:
+        """Tell on which days each name is known whole, with a close before it, `[T, N]`."""
+        fields = self.frames.fields
+        usable = np.ones(self.frames.shape, dtype=np.bool_)
+        for name in ("open", "high", "low", "volume"):
+            if name in fields:
+                usable &= np.isfinite(fields[name])
+        if "close" in fields:
+            usable &= np.isfinite(self._move("close"))
+        return usable
+
+    def _known(self, name: str) -> NDArray[np.bool_]:
+        return ~np.isnan(self.frames.fields[name])
+
+    def _move(self, name: str) -> Frame:
+        """Return each value over the last known one of its name, `[T, N]`; NaN where either is missing or not positive."""
+        values = self.frames.fields[name]
+        good = np.where(values > 0.0, values, np.nan)
+        move: Frame = np.full(values.shape, np.nan)
+        np.divide(good[1:], _filled(good)[:-1], out=move[1:])
+        return move
+
+    def _priced(self, source: Rows, day: int) -> dict[str, Frame]:
+        """Return prices, volume and what follows from them on the later days."""
+        fields = self.frames.fields
+        path = self._chained("close", source, day)
+        new = {"close": path[1:]}
+        with np.errstate(invalid="ignore", divide="ignore"):
+            for name in PRICES:
+                if name in fields:
+                    new[name] = path[1:] * _at(fields[name] / fields["close"], source)
+            if "volume" in fields:
+                new["volume"] = _at(fields["volume"], source)
+            if "amount" in fields and "volume" in fields:
+                paid = _at(fields["amount"] / (fields["close"] * fields["volume"]), source)
+                new["amount"] = np.where(np.isfinite(paid), path[1:] * new["volume"] * paid, 0.0)
+            for name in LEVELS:
+                if name in fields:
+                    new[name] = self._chained(name, source, day)[1:]
+            if "returns" in fields and self._returns_are_simple:
+                new["returns"] = path[1:] / path[:-1] - 1.0
+        return new
+
+    def _chained(self, name: str, source: Rows, day: int) -> Frame:
+        """Return the last value of each name and where its drawn moves lead from it, `[T - day, N]`."""
+        values = self.frames.fields[name]
+        move = _at(self._move(name), source)
+        there = np.isfinite(values[day + 1 :]) & np.isfinite(move)
+        last, own = _filled(values)[day], _first(values)
+        start = np.where(np.isfinite(last), last, own)
+        steps = np.concatenate([start[None, :], np.where(there, move, 1.0)])
+        path: Frame = np.cumprod(steps, axis=0)
+        return path
+
+    @cached_property
+    def _returns_are_simple(self) -> bool:
+        """Tell whether `returns` is what follows from the closes."""
+        close, returns = self.frames.fields["close"], self.frames.fields["returns"][1:]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            off = np.abs(close[1:] / close[:-1] - 1.0 - returns)
+        known = np.isfinite(off)
+        return bool(known.any() and np.mean(off[known] < ALIKE) > 0.99)
+
+    def _moved(self, rng: np.random.Generator, name: str, source: Rows) -> Frame:
+        """Return the values of the drawn days; a day that the column lacks gives way to another of the same name."""
+        values = self.frames.fields[name]
+        known = np.isfinite(values)
+        source, lacking = source.copy(), ~_at(known, source)
+        for column in np.flatnonzero(lacking.any(axis=0) & known.any(axis=0)):
+            rows = lacking[:, column]
+            source[rows, column] = rng.choice(np.flatnonzero(known[:, column]), int(rows.sum()))
+        return _at(values, source)
+
+    def _joined(self, new: dict[str, Frame], day: int) -> Frames:
+        """Return the panel of the old rows and the new ones, with the missing cells of the old."""
+        made, kept = {}, ~self._usable.any(axis=0)
+        for name, old in self.frames.fields.items():
+            made[name] = old.copy()
+            np.copyto(
+                made[name][day + 1 :], new[name], where=self._known(name)[day + 1 :] & np.isfinite(new[name]) & ~kept
+            )
+            made[name].setflags(write=False)
+        return Frames(made, self.frames.dates, self.frames.symbols)
+
+
+def _donors(rng: np.random.Generator, rows: Rows, usable: NDArray[np.bool_]) -> Rows:
+    """Return the row that each later cell is drawn from, `[T - 1 - day, N]`: the day's, else a random one of the name."""
+    source = np.repeat(rows[:, None], usable.shape[1], axis=1)
+    for name in np.flatnonzero(~usable[rows].all(axis=0)):
+        pool = np.flatnonzero(usable[:, name])
+        lacking = ~usable[rows, name]
+        if pool.size:
+            source[lacking, name] = rng.choice(pool, int(lacking.sum()))
+    return source
+
+
+def _at(values: NDArray[Kind], source: Rows) -> NDArray[Kind]:
+    return np.take_along_axis(values, source, axis=0)
+
+
+def _filled(values: Frame) -> Frame:
+    """Return the last known value of each name up to each day, `[T, N]`, NaN where there is none."""
+    rows = np.where(np.isfinite(values), np.arange(len(values))[:, None], -1)
+    last = np.maximum.accumulate(rows, axis=0)
+    return np.where(last >= 0, np.take_along_axis(values, np.maximum(last, 0), axis=0), np.nan)
+
+
+def _first(values: Frame) -> Frame:
+    """Return the first known value of each name, `[N]`, 1 where there is none."""
+    known = np.isfinite(values)
+    found = np.take_along_axis(values, known.argmax(axis=0)[None, :], axis=0)[0]
+    return np.where(known.any(axis=0), found, 1.0)

@@ -1,0 +1,182 @@
+"""A factor's values point in time: each day by a process of its own that holds no later day.
+
+Two savings, both checked and neither trusted. A process is given only the columns that the code names, if the whole
+panel gives the same bits without the others. And it is given only the last rows up to its day, if those reproduce the
+values of some days; a day that they do not reproduce is computed again from all rows up to it. What a process is given
+never reaches past its day, so the values cannot know the future whatever the code does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Crashed
+from ..jail.frames import Frames
+from ..job import Job, Outcome
+from .claim import CUT_OFF, Claim, Suspect, day_of, verdict_on
+from .comparison import Cell, first_change, first_difference, rounded
+from .meter import Meter
+
+__all__ = ["Swept", "day_by_day", "narrowed", "swept"]
+
+Row = NDArray[np.float64]
+MEMORIES = (64, 128, 256, 512, 1024)
+"""How many rows up to a day are tried, the fewest first."""
+PROBES = (0.4, 0.6, 0.8, 1.0)
+"""Where in the panel days are tried with few rows."""
+CHUNK = 32
+"""Days that are under way together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Swept:
+    """Values that were borne out.
+
+    Attributes
+    ----------
+    values : NDArray[np.float64]
+        `[T, N]`, missing during the start-up.
+    memory : int or None
+        Rows up to its day that a process is given; None: all.
+    start_up, start_up_error
+        Days at the start on which the code raises an error, and the error.
+    """
+
+    values: NDArray[np.float64]
+    memory: int | None
+    start_up: int
+    start_up_error: str
+
+
+def swept(meter: Meter, claim: Claim, lean: Claim, show: Callable[[int, int], object] | None = None) -> Swept:
+    """Return the values of all days, each computed from the rows up to it.
+
+    `lean` is the claim on the columns that will do (`narrowed`).
+
+    Raises
+    ------
+    NotCausal
+        A day's values are not those that are claimed: the first such day.
+    Crashed
+        The code raises on a day although it had answered on an earlier one.
+    SandboxError
+        Whatever else a call ended in.
+    """
+    sweep = _Sweep(meter, claim, lean)
+    values = np.full(claim.values.shape, np.nan)
+    for day, row in sweep.days(0):
+        values[day] = row
+        if show is not None:
+            show(day + 1, claim.days)
+    return Swept(values, sweep.memory, sweep.start_up, sweep.start_up_error)
+
+
+def day_by_day(meter: Meter, claim: Claim, first: int = 0) -> Iterator[tuple[int, Row]]:
+    """Yield each row number from `first` on and its values point in time `[N]`, so that a sweep can be kept and go on."""
+    yield from _Sweep(meter, claim, narrowed(meter, claim)).days(first)
+
+
+class _Sweep:
+    """A sweep that is under way."""
+
+    def __init__(self, meter: Meter, claim: Claim, lean: Claim) -> None:
+        self._meter, self._claim, self._lean = meter, claim, lean
+        self.memory = _memory(meter, lean)
+        self.start_up, self.start_up_error, self._answered = 0, "", False
+
+    def days(self, first: int) -> Iterator[tuple[int, Row]]:
+        """Yield each day from `first` on, and its values."""
+        for start in range(first, self._claim.days, CHUNK):
+            chunk = range(start, min(start + CHUNK, self._claim.days))
+            for day, outcome in zip(chunk, self._outcomes(chunk), strict=True):
+                yield day, rounded(self._row(day, outcome)[None, :])[0]
+
+    def _outcomes(self, chunk: range) -> list[Outcome]:
+        """Return what came of each day: from few rows where that will do, else from all rows up to it."""
+        found = dict(zip(chunk, self._meter.run_each(self._job(day) for day in chunk), strict=True))
+        doubtful = [day for day in chunk if self._is_short(day) and not _same(self._claim, day, found[day])]
+        found |= zip(doubtful, self._meter.run_each(self._lean.until(day) for day in doubtful), strict=True)
+        if 2 * len(doubtful) > len(chunk):
+            self.memory = None
+        return [found[day] for day in chunk]
+
+    def _is_short(self, day: int) -> bool:
+        return self.memory is not None and day >= self.memory
+
+    def _job(self, day: int) -> Job:
+        return _tail(self._lean, day, self.memory) if self._is_short(day) else self._lean.until(day)
+
+    def _row(self, day: int, outcome: Outcome) -> Row:
+        """Return the day's values, missing during the start-up."""
+        if self._lean is not self._claim and not _same(self._claim, day, outcome):
+            outcome = self._meter.run(self._claim.until(day))  # no saving may be the reason for a refusal
+        if isinstance(outcome.error, Crashed):
+            return self._missing(day, outcome.error)
+        row: Row = outcome.unwrap()[-1]
+        cell = first_change(self._claim.values[day : day + 1], row[None, :])
+        if cell is not None:
+            suspect = Suspect(Cell(day, cell.name), day, CUT_OFF, outcome.unwrap())
+            raise verdict_on(self._meter, self._claim, suspect)
+        self._answered = True
+        return row
+
+    def _missing(self, day: int, error: Crashed) -> Row:
+        if self._answered or day >= self._claim.days // 2:
+            raise Crashed(
+                f"the code raises an error on the panel that ends on {day_of(self._claim.frames, day)}: {error.message}",
+                field="factor", hint="A factor is computed anew on every day: return missing values where it has none.",
+            )  # fmt: skip
+        self.start_up, self.start_up_error = day + 1, error.message
+        return np.full(self._claim.values.shape[1], np.nan)
+
+
+def narrowed(meter: Meter, claim: Claim) -> Claim:
+    """Return the claim on the columns that the code names, if the others change no bit of its answer; else the claim."""
+    frames = claim.frames
+    named = {name: values for name, values in frames.fields.items() if name in _words(claim.code)}
+    if not named or len(named) == len(frames.fields):
+        return claim
+    fewer = Frames(named, frames.dates, frames.symbols)
+    answer = meter.run(Job(claim.code, fewer)).values
+    return claim if answer is None or first_difference(answer, claim.values) else replace(claim, frames=fewer)
+
+
+def _words(code: str) -> frozenset[str]:
+    """Return the string constants of some code; none where it cannot be read."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return frozenset(value for value in constants if isinstance(value, str))
+
+
+def _memory(meter: Meter, claim: Claim) -> int | None:
+    """Return how many rows up to a day reproduce its values, tried on a few days; None where all are needed."""
+    probes = sorted({int(share * (claim.days - 1)) for share in PROBES})
+    for rows in MEMORIES:
+        if 3 * rows > claim.days:
+            return None
+        outcomes = meter.run_each(_tail(claim, day, rows) for day in probes)
+        reproduced = [_same(claim, day, outcome) for day, outcome in zip(probes, outcomes, strict=True)]
+        if all(reproduced):
+            return rows
+    return None
+
+
+def _tail(claim: Claim, day: int, rows: int | None) -> Job:
+    """Return the call that is shown the last rows up to a day."""
+    part = slice(0 if rows is None else day + 1 - rows, day + 1)
+    frames = claim.frames
+    fields = {name: values[part] for name, values in frames.fields.items()}
+    return Job(claim.code, Frames(fields, frames.dates[part], frames.symbols))
+
+
+def _same(claim: Claim, day: int, outcome: Outcome) -> bool:
+    """Tell whether a call gave a day the values that are claimed."""
+    return outcome.values is not None and first_change(claim.values[day : day + 1], outcome.values[-1:]) is None

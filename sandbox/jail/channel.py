@@ -1,0 +1,128 @@
+"""What crosses the boundary, as bytes of a fixed place and length: nothing is unpickled, no file is read back.
+
+In: a sealed file in memory with days, names and fields, made once a panel and shared by all its calls.
+Back: float64 of the shape that was asked for, in a file in memory made for one call, whose size nobody can change.
+Behind the values lies a text area: it brings the code in and an error's words out. The text is cut and cleaned here,
+whatever the process in the jail did with it.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import threading
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..native import memory
+from .frames import Frames
+from .words import CODE_BYTES, TEXT_BYTES, clean
+
+__all__ = [
+    "CODE_BYTES", "CRASHED", "ENDED", "GONE", "GOOD", "MEMORY", "OVERTIME", "REPLY", "REQUEST", "STOPPED", "TEXT_BYTES",
+    "WORDS", "WRONG", "Answer", "PanelFile",
+    "clean", "field_places", "page_after", "panel_file",
+]  # fmt: skip
+
+WORDS = 200
+GOOD, CRASHED, MEMORY, WRONG = b"G.", b"C.", b"M.", b"W."
+"""The two bytes of the status pipe: values are there; the code raised; memory ran out; the answer has a wrong form."""
+
+REQUEST = struct.Struct("=qqqd")
+"""To the server: rows (always told, so that a call on all days looks like any other), bytes of code, bytes of memory that the call may add, seconds."""
+
+REPLY = struct.Struct("=2sBBiddd16i200s")
+"""From the server: status, how it ended, attempts told, signal, cpu ms, peak MiB, wall ms, the calls attempted, words."""
+
+ENDED, OVERTIME, STOPPED, GONE = range(4)
+"""How a call ended: by itself; by the wall clock; by a call that no factor makes; its wall could not be built."""
+
+_ALIGN = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PanelFile:
+    """A panel as one sealed file in memory.
+
+    Layout: the length of the head (8 bytes), the head (JSON: days, symbols, fields), then from the next multiple of
+    4096 the days (int64) and, from multiples of 64, the fields in their order, row by row (float64).
+    """
+
+    descriptor: int
+
+    @classmethod
+    def of(cls, frames: Frames) -> PanelFile:
+        """Write a panel down."""
+        days, _ = frames.shape
+        head = json.dumps({"days": days, "symbols": frames.symbols, "fields": frames.names}).encode()
+        start = page_after(8 + len(head))
+        places, size = field_places(start, *frames.shape, len(frames.names))
+        descriptor = memory.create("panel", size)
+        with mmap.mmap(descriptor, size) as area:
+            area[: 8 + len(head)] = struct.pack("=Q", len(head)) + head
+            area[start : start + 8 * days] = frames.dates.astype(np.int64).tobytes()
+            for place, values in zip(places, frames.fields.values(), strict=True):
+                np.frombuffer(area, np.float64, values.size, place)[:] = values.ravel()
+        memory.seal_whole(descriptor)
+        return cls(descriptor)
+
+
+def page_after(size: int) -> int:
+    """Return the multiple of 4096 at or behind a place."""
+    return -(-size // _ALIGN) * _ALIGN
+
+
+def field_places(start: int, days: int, names: int, fields: int) -> tuple[list[int], int]:
+    """Return where each field begins, and the size of the whole."""
+    first, width = start + -(-8 * days // 64) * 64, -(-8 * days * names // 64) * 64
+    return [first + i * width for i in range(fields)], first + max(fields * width, 64)
+
+
+_FILES: weakref.WeakKeyDictionary[Frames, PanelFile] = weakref.WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
+def panel_file(frames: Frames) -> PanelFile:
+    """Return a panel's file; it is written once and goes when the panel goes."""
+    with _LOCK:
+        if frames not in _FILES:
+            _FILES[frames] = made = PanelFile.of(frames)
+            weakref.finalize(frames, os.close, made.descriptor)
+        return _FILES[frames]
+
+
+class Answer:
+    """The file in memory that brings one call's code in and its values or error out."""
+
+    def __init__(self, shape: tuple[int, int], code: bytes) -> None:
+        self.shape = shape
+        self.values_bytes = 8 * shape[0] * shape[1]
+        size = self.values_bytes + max(len(code), TEXT_BYTES)
+        self.descriptor = memory.create("answer", size)
+        memory.seal_size(self.descriptor)
+        os.pwrite(self.descriptor, code, self.values_bytes)
+
+    def values(self) -> NDArray[np.float64]:
+        """Return a copy of the values, `[rows, N]`; no process that could change them is left by then.
+
+        Every NaN has the same bits: in the others, code could hand words on that no comparison of values sees.
+        """
+        values = np.empty(self.shape)
+        got = os.preadv(self.descriptor, [values.data.cast("B")], 0) if values.size else 0
+        if got != self.values_bytes:
+            raise OSError("the answer could not be read in full")
+        values[np.isnan(values)] = np.nan
+        return values
+
+    def text(self) -> str:
+        """Return the error's words, cut and cleaned."""
+        return clean(os.pread(self.descriptor, TEXT_BYTES, self.values_bytes))
+
+    def close(self) -> None:
+        """Give the memory back."""
+        os.close(self.descriptor)

@@ -1,0 +1,173 @@
+"""The process that runs one call: build the frames, lock the door, run the code, hand back bytes.
+
+All that this module does with the answer is courtesy: code that owns its process can make it say anything. The parent
+trusts nothing but a fixed number of bytes, which it checks itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import struct
+import sys
+import types
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..native import memory
+from .channel import CRASHED, GOOD, MEMORY, TEXT_BYTES, WRONG, field_places, page_after
+
+__all__ = ["NAME", "Panel", "compute", "read_panel", "write_answer"]
+
+NAME = "<factor>"
+"""The file name that the code's own lines carry in a traceback."""
+
+_NO_FACTOR = "the code defines no function named factor; define: def factor(panel): ..."
+_NUMERIC = "biuf"
+
+
+class Panel(dict[str, pd.DataFrame]):
+    """The fields by name; asking for one that is not there names those that are."""
+
+    def __missing__(self, name: object) -> pd.DataFrame:
+        """Say which fields there are."""
+        raise KeyError(f"the panel has no field {name!r}; it has: {', '.join(self)}")
+
+
+def read_panel(descriptor: int, rows: int) -> Panel:
+    """Build the frames of a panel's file, of the first `rows` days only.
+
+    All days: the frames look into the sealed file. Fewer: the days are copied and the file is unmapped, so that no
+    later row lies in memory. Either way the arrays are read-only, and pandas copies before it writes.
+    """
+    size = os.fstat(descriptor).st_size
+    address = memory.map_file(descriptor, size, write=False)
+    os.close(descriptor)
+    days = int(_head(memory.view(address, size))[0]["days"])
+    if not 0 <= rows <= days:  # behind the last day lies the next field
+        raise ValueError(f"the panel has {days} days, not {rows}")
+    if rows < days:
+        address, size = _shortened(address, size, rows)
+    return _frames(memory.view(address, size))
+
+
+def _shortened(whole: int, size: int, rows: int) -> tuple[int, int]:
+    """Copy the file of a panel that ends after `rows` days, take the whole one away, and return the copy's place."""
+    source = memory.view(whole, size)
+    head, start = _head(source)
+    days, symbols, fields = int(head["days"]), len(head["symbols"]), len(head["fields"])
+    new = json.dumps({**head, "days": rows}).encode()
+    begin = page_after(8 + len(new))
+    old_places, _ = field_places(start, days, symbols, fields)
+    new_places, length = field_places(begin, rows, symbols, fields)
+    part = memory.anonymous(length)
+    ctypes.memmove(part, struct.pack("=Q", len(new)) + new, 8 + len(new))
+    for to, origin, width in [
+        (begin, start, 8 * rows),
+        *((to, origin, 8 * rows * symbols) for to, origin in zip(new_places, old_places, strict=True)),
+    ]:
+        ctypes.memmove(part + to, whole + origin, width)
+    memory.release(whole, size)
+    memory.freeze(part, length)
+    return part, length
+
+
+def _head(area: memoryview) -> tuple[dict[str, Any], int]:
+    length = struct.unpack_from("=Q", area)[0]
+    return json.loads(bytes(area[8 : 8 + length])), page_after(8 + length)
+
+
+def _frames(area: memoryview) -> Panel:
+    head, start = _head(area)
+    shape = int(head["days"]), len(head["symbols"])
+    days = np.frombuffer(area, np.int64, shape[0], start).astype("datetime64[D]").astype("datetime64[ns]")
+    index, columns = pd.DatetimeIndex(days), pd.Index(head["symbols"], dtype=object)
+    places, _ = field_places(start, *shape, len(head["fields"]))
+    panel = Panel()
+    for name, place in zip(head["fields"], places, strict=True):
+        values = np.frombuffer(area, np.float64, shape[0] * shape[1], place).reshape(shape)
+        frame = pd.DataFrame(values, index=index, columns=columns, copy=False)
+        _KEPT.append(frame)
+        panel[name] = frame.copy(deep=False)  # a second reference: pandas copies before the first write
+    return panel
+
+
+_KEPT: list[pd.DataFrame] = []
+
+
+def compute(code: bytes, panel: Panel) -> tuple[bytes, NDArray[np.float64] | str]:
+    """Run the code on a panel: a status, and the values or the words that go with it."""
+    first = next(iter(panel.values()))
+    index, columns = first.index, first.columns
+    try:
+        module = sys.modules["factor"] = types.ModuleType("factor")  # dataclasses look their own module up
+        names: dict[str, Any] = module.__dict__
+        names |= {"np": np, "pd": pd}
+        text = code.decode()  # as text, or a line `# coding:` would give it another meaning than whoever read it saw
+        exec(_compiled(text), names)  # noqa: S102 - the walls are up
+        if not callable(factor := names.get("factor")):
+            return CRASHED, _NO_FACTOR
+        return _checked(factor(panel), index, columns)
+    except MemoryError:
+        return MEMORY, ""
+    except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt are ways to crash, too
+        return CRASHED, _told(error)
+
+
+def _compiled(text: str) -> types.CodeType:
+    try:
+        return compile(text, NAME, "exec", dont_inherit=True)
+    except MemoryError:  # of the parser's own stack, which is small
+        raise SyntaxError("the code is nested too deeply, or too large, to be compiled") from None
+
+
+def _checked(result: object, index: pd.Index, columns: pd.Index) -> tuple[bytes, NDArray[np.float64] | str]:
+    if type(result) is not pd.DataFrame:
+        return WRONG, f"factor returned {type(result).__name__}; allowed: one pandas DataFrame"
+    if result.shape != (len(index), len(columns)):
+        return WRONG, f"the answer is {result.shape}; allowed: {(len(index), len(columns))}, like the panel's fields"
+    if not result.index.equals(index) or not result.columns.equals(columns):
+        return WRONG, "the answer has other dates or symbols than the panel, or another order"
+    for name, kind in zip(columns, result.dtypes, strict=True):
+        if not isinstance(kind, np.dtype) or kind.kind not in _NUMERIC:
+            return WRONG, f"column {name} holds {kind}; allowed: numbers, so .astype(float)"
+    return GOOD, pd.DataFrame.to_numpy(result, dtype=np.float64)
+
+
+def _told(error: BaseException) -> str:
+    """Return the error's type, its words and its line in the code."""
+    lines = []
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == NAME:
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    line = lines[-1] if lines else None
+    if line is None and isinstance(error, SyntaxError) and type(error.lineno) is int:
+        line = error.lineno
+    words = _words(error)[:TEXT_BYTES]
+    return f"line {line}: {words}" if line else words
+
+
+def _words(error: BaseException) -> str:
+    """Return the error's type and words; a type that the code has made may have none."""
+    if isinstance(error, OSError) and error.filename == "/dev/urandom":
+        return f"{type(error).__name__}: there is no randomness without a seed; give one: np.random.default_rng(0)"
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:  # noqa: BLE001 - its __str__ is the code's
+        return f"{type(error).__name__}, whose own words could not be read"
+
+
+def write_answer(address: int, room: int, status: bytes, content: NDArray[np.float64] | str) -> None:
+    """Put values at the beginning of a mapping, or words behind the place of the values."""
+    if isinstance(content, str):
+        text = content.encode("utf-8", "replace")[: TEXT_BYTES - 1] + b"\0"
+        ctypes.memmove(address + room, text, len(text))
+    elif status == GOOD:
+        values = np.ascontiguousarray(content)
+        ctypes.memmove(address, values.ctypes.data, min(values.nbytes, room))

@@ -1,0 +1,239 @@
+"""One worker of the fork server, and the watch over each call: it forks the process, and tells how it ended."""
+
+from __future__ import annotations
+
+import array
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from dataclasses import dataclass
+
+from ..native import clock, landlock, namespaces, privileges, seccomp
+from ..native import seccomp_supervisor as warder
+from ..native.libc import prctl
+from ..native.syscalls import Machine, this_machine
+from .channel import ENDED, GONE, OVERTIME, REPLY, REQUEST, STOPPED, WORDS
+from .entry import Inside, Lock, Task, enter
+
+__all__ = ["work"]
+
+_TOLD, _PATIENCE = 16, 10_000
+"""Attempts that are told by name, and the number after which a process that goes on trying is ended."""
+
+_DEATH_SIGNAL, _PAGE = 1, os.sysconf("SC_PAGESIZE")
+
+
+def work(descriptor: int, omitted: frozenset[str]) -> None:
+    """Serve jobs from a socket until it is closed."""
+    parent = socket.socket(fileno=descriptor)
+    try:
+        post = _settle(parent, omitted)
+    except OSError as error:
+        parent.sendall(f"X{error}".encode()[:WORDS])
+        return
+    if post is not None:
+        parent.sendall(b"R")
+        _serve(post)
+
+
+@dataclass(frozen=True)
+class Post:
+    """Where a worker stands once it has settled, `inside` namespaces of its own unless they were left out."""
+
+    parent: socket.socket
+    machine: Machine
+    lock: Lock
+    inside: bool
+    statm: int
+
+    def used(self) -> int:
+        """Return the bytes of this process's address space."""
+        return int(os.pread(self.statm, 64, 0).split()[0]) * _PAGE
+
+
+def _settle(parent: socket.socket, omitted: frozenset[str]) -> Post | None:
+    """Enter the namespaces and prepare the walls; None in the process that stays behind."""
+    machine = this_machine()
+    if machine is None:
+        raise OSError("this machine's system calls are not known")
+    namespaces.become_nobody()
+    inside = "namespaces" not in omitted
+    if inside:
+        namespaces.isolate()
+        if os.fork():
+            return None  # the child is the first process of the new namespace and goes on
+    lock = Lock(seccomp.program(machine), landlock.version(), omitted)
+    statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    if "clock" not in omitted:
+        clock.cover()
+    if inside:
+        namespaces.empty_root()
+    privileges.empty_bounding_set()
+    privileges.close_memory()
+    return Post(parent, machine, lock, inside, statm)
+
+
+def _serve(post: Post) -> None:
+    """Pass each job to a process that stands watch over it, and learn nothing from it.
+
+    What a call can say (its status, the arguments of calls that were stopped) is only ever in the watch's memory, which
+    ends with it: every call is forked from the same memory, and none can leave a word for a later one.
+    """
+    while True:
+        data, ancillary, _, _ = post.parent.recvmsg(REQUEST.size, socket.CMSG_SPACE(8))
+        if len(data) < REQUEST.size:
+            return
+        panel, answer = _descriptors(ancillary)
+        pid = os.fork()
+        if pid == 0:
+            _stand_watch(post, data, panel, answer)
+        _close(panel, answer)
+        if os.waitpid(pid, 0)[1]:
+            return  # with this process its namespace ends, and all that is in it
+        _insist_alone()
+
+
+def _stand_watch(post: Post, data: bytes, panel: int, answer: int) -> None:
+    """Run one job and answer; never returns, but lets `Inside` out of the process that runs the code."""
+    try:
+        prctl(_DEATH_SIGNAL, signal.SIGKILL)
+        rows, code_bytes, budget, seconds = REQUEST.unpack(data)
+        task = Task(rows, code_bytes, post.used() + os.fstat(answer).st_size + budget, seconds)
+        post.parent.sendall(Watch(post, seconds).run(task, panel, answer))
+    except Inside:
+        raise
+    except BaseException:  # noqa: BLE001 - a watch that has failed must not go on as a worker
+        os._exit(1)
+    os._exit(0)
+
+
+class Watch:
+    """The watch over one call, from its fork to the last trace of it."""
+
+    def __init__(self, post: Post, seconds: float) -> None:
+        self._post = post
+        self._seconds = seconds
+        self._listener = -1
+        self._standing = False  # the walls: whatever the process says before they stand, is ours
+        self._status = b""
+        self._ended = ENDED
+        self._tried: list[int] = []
+        self._calls = 0
+
+    def run(self, task: Task, panel: int, answer: int) -> bytes:
+        """Fork the process, watch it to its end, and return the reply."""
+        reads, writes = os.pipe2(os.O_CLOEXEC)
+        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pid = namespaces.fork_apart() if self._post.inside else os.fork()
+        if pid == 0:
+            courier = there.detach()
+            here.detach(), self._post.parent.detach()  # their numbers will be those of other descriptors
+            enter(self._post.lock, task, (writes, courier, panel, answer))
+        self._began = time.monotonic()  # not before the fork, or the code would find a clock in its memory
+        self._deadline = self._began + self._seconds
+        there.close()
+        _close(writes, panel, answer)
+        process = os.pidfd_open(pid)
+        try:
+            self._follow(process, reads, here)
+        finally:
+            _kill(process)
+            _, code, used = os.wait4(pid, 0)
+            _close(process, reads)
+            here.close()
+            if self._listener >= 0:
+                _close(self._listener)
+        return self._reply(code, used)
+
+    def _reply(self, code: int, used: resource.struct_rusage) -> bytes:
+        if not self._standing and self._ended == ENDED:
+            self._ended = GONE
+        told = (self._tried + [-1] * _TOLD)[:_TOLD]
+        return REPLY.pack(
+            self._status[:2].ljust(2), self._ended, min(len(self._tried), _TOLD),
+            os.WTERMSIG(code) if os.WIFSIGNALED(code) else 0, 1000 * (used.ru_utime + used.ru_stime),
+            used.ru_maxrss / 1024, 1000 * (time.monotonic() - self._began), *told, self._status[2:],
+        )  # fmt: skip
+
+    def _follow(self, process: int, reads: int, here: socket.socket) -> None:
+        """Answer what the filter stops until the process ends, the time is over, or it tries to get out."""
+        poll = select.poll()
+        for one in (process, reads, here, self._post.parent):
+            poll.register(one, select.POLLIN)
+        while self._ended == ENDED:
+            left = self._deadline - time.monotonic()
+            ready = dict(poll.poll(1000 * left)) if left > 0 else {}
+            if not ready:
+                self._ended = OVERTIME
+            if self._post.parent.fileno() in ready:
+                os._exit(1)  # nobody waits for the answer
+            if here.fileno() in ready:
+                poll.unregister(here)
+                self._hear(here, poll)
+            if reads in ready and not self._read(reads):
+                poll.unregister(reads)
+            if ready.get(self._listener, 0) & select.POLLIN:
+                self._answer()
+            elif self._listener in ready:
+                poll.unregister(self._listener)  # the process is on its way out and stops nothing any more
+            if process in ready:
+                self._read(reads)
+                return
+
+    def _hear(self, here: socket.socket, poll: select.poll) -> None:
+        """Take the filter's listener: from now on the code runs."""
+        data, ancillary, _, _ = here.recvmsg(1, socket.CMSG_SPACE(4))
+        self._standing = data == b"L"
+        for one in _descriptors(ancillary):
+            self._listener = one
+            poll.register(one, select.POLLIN)
+
+    def _read(self, reads: int) -> bool:
+        got = os.read(reads, WORDS)
+        self._status = self._status or got
+        return bool(got)
+
+    def _answer(self) -> None:
+        attempt = warder.take(self._listener)
+        if attempt is None:
+            return
+        if attempt.number not in self._tried:
+            self._tried.append(attempt.number)
+        self._calls += 1
+        if self._calls > _PATIENCE or self._post.machine.name(attempt.number) not in warder.HARMLESS:
+            self._tried.remove(attempt.number)
+            self._tried = [*self._tried[: _TOLD - 1], attempt.number]
+            self._ended = STOPPED
+        else:
+            warder.answer(self._listener, attempt)
+
+
+def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
+    received = array.array("i")
+    for _level, _kind, content in ancillary:
+        received.frombytes(content)
+    return received.tolist()
+
+
+def _close(*descriptors: int) -> None:
+    for one in descriptors:
+        os.close(one)
+
+
+def _kill(process: int) -> None:
+    try:
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _insist_alone() -> None:
+    """End this worker, and with it all that its namespace holds, if the call left a process behind."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return
+    os._exit(1)

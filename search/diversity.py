@@ -1,0 +1,83 @@
+"""How many different mechanisms a search worked on: by round, and in all."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from ..evidence.scoring.metrics import tidy
+from ..ledger import Ledger
+
+__all__ = ["effective_number", "niches", "of_round", "own_troubles", "variety"]
+
+ROUND = re.compile(r"^r(\d+)/")
+PROPOSED = "agents.hypothesis"
+REFUSED = "agents.refused_ideas"
+OWN = "agents.own_agent"
+NICHE = "agents.niche"
+MOST = 1_000
+
+
+def effective_number(names: Iterable[str]) -> float:
+    """Return how many equally frequent names would be as varied: the exponential of Shannon's entropy.
+
+    1 where all are the same, their number where all differ, 0 where there is none. Source: Hill (1973), "Diversity and
+    evenness", the number of order 1.
+    """
+    counts = Counter(names)
+    total = sum(counts.values())
+    shares = [counts[name] / total for name in sorted(counts)]
+    return math.exp(-sum(share * math.log(share) for share in shares)) if total else 0.0
+
+
+def of_round(ledger: Ledger, run: str, number: int) -> float | None:
+    """Return the effective number of mechanisms of a round's hypotheses, None before there is one."""
+    names = []
+    for index in range(MOST):
+        event = ledger.event(run, PROPOSED, f"r{number:02d}/h{index:02d}")
+        if event is None:
+            break
+        names.append(str(event.body["mechanism"]))
+    return effective_number(names) if names else None
+
+
+def niches(ledger: Ledger, run: str) -> int:
+    """Return how many niches of mechanism, horizon and turnover hold a scored formula, a person's seeds included."""
+    return len(ledger.events(run, NICHE))
+
+
+def variety(ledger: Ledger, run: str) -> dict[str, Any]:
+    """Return how varied a run's hypotheses were, those of a person included and seeds left out.
+
+    Returns
+    -------
+    dict
+        `hypotheses`, `mechanisms` (different ones), `effective` (their effective number), `niches` (filled), `refused`
+        (hypotheses that got no branch), and `rounds`, each with `round` and the first three.
+    """
+    rounds: dict[int, list[str]] = {}
+    for event in ledger.events(run, PROPOSED):
+        found = ROUND.match(event.key)
+        if found and int(found[1]) > 0:
+            rounds.setdefault(int(found[1]), []).append(str(event.body["mechanism"]))
+    refused = sum(len(event.body["items"]) for event in ledger.events(run, REFUSED))
+    whole = _figures([name for names in rounds.values() for name in names])
+    filled = {"niches": niches(ledger, run), "refused": refused}
+    return {**whole, **filled, "rounds": [{"round": n, **_figures(rounds[n])} for n in sorted(rounds)]}
+
+
+def own_troubles(ledger: Ledger, run: str) -> list[str]:
+    """Return what went wrong with what a person brought along: refused hypotheses, and failures of their agent."""
+    refused = [row for event in ledger.events(run, REFUSED) for row in event.body["items"] if row.get("source")]
+    failed = sorted((event.key, event.body["failed"]) for event in ledger.events(run, OWN) if "failed" in event.body)
+    return [
+        *(f"{row['source']}: {row['mechanism']!r} got no branch: {row['why']}" for row in refused),
+        *(f"own agent, {key}: {why}" for key, why in failed),
+    ]
+
+
+def _figures(names: list[str]) -> dict[str, Any]:
+    return {"hypotheses": len(names), "mechanisms": len({*names}), "effective": tidy(effective_number(names))}

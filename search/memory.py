@@ -1,0 +1,106 @@
+"""What agents are reminded of: successes and failures that matter for what is asked now, never the whole history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..factors.describe.search import relevance
+from ..factors.describe.words import numbered
+
+__all__ = ["MOST", "Tale", "by_mechanism", "reminded"]
+
+MOST = 40
+"""Hypotheses that agents are reminded of, however many there were."""
+MOST_MECHANISMS = 80
+WORTH_T = 2.5
+"""The |t| from which a hypothesis counts as a success, where the gate has not said more of it."""
+LONGEST = 400
+"""Characters of a statement, a formula or a reason that are shown."""
+Order = tuple[tuple[str, int], ...]
+GOOD = ("accepted", "watchlist")
+
+
+@dataclass(frozen=True)
+class Tale:
+    """What became of one hypothesis on the search window.
+
+    Attributes
+    ----------
+    best_t
+        The t of its best formula, None where none was scored.
+    outcome
+        The gate's word for that formula; `scored` where the gate did not meet it, `refused` where nothing was scored.
+    scored, refused
+        How many of its formulas were scored, and how many refused by the step that refused them.
+    """
+
+    id: str
+    mechanism: str
+    statement: str
+    best_t: float | None
+    outcome: str
+    scored: int
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def worked(self) -> bool:
+        """Tell whether it is a success."""
+        return self.outcome in GOOD or abs(self.best_t or 0.0) >= WORTH_T
+
+    @property
+    def fate(self) -> str:
+        """Say in a line how it went."""
+        told = [f"{self.scored} scored"] if self.scored else ["nothing scored"]
+        told += [f"{count} refused by {step}" for step, count in sorted(self.refused.items())]
+        return ", ".join(told)
+
+
+def reminded(tales: Sequence[Tale], query: str, most: int = MOST) -> list[Tale]:
+    """Return at most so many hypotheses, in the order of their ids: what is worth a thought now.
+
+    A quarter each, without repetition: the successes and the failures that say most of the query, the best, and the
+    newest; what one kind leaves free goes to the newest. Equal ranks go by id, so that nothing hangs on the order of
+    arrival.
+
+    Parameters
+    ----------
+    tales
+        All of them; the newest have the largest numbers in their ids.
+    query
+        The person's goal and what the last round was about, in words. Where no word is shared nothing is relevant.
+    """
+    scores = relevance(query, [f"{tale.mechanism} {tale.statement}" for tale in tales])
+    near = [tale for _, _, tale in sorted(_ranked(scores, tales), key=lambda row: row[:2])]
+    best = sorted(tales, key=lambda tale: (tale.outcome not in GOOD, -abs(tale.best_t or 0.0), numbered(tale.id)))
+    newest = sorted(tales, key=lambda tale: numbered(tale.id), reverse=True)
+    share = most // 4
+    chosen: dict[str, Tale] = {}
+    for kind in ([t for t in near if t.worked], [t for t in near if not t.worked], [t for t in best if t.worked]):
+        fresh = [tale for tale in kind if tale.id not in chosen][:share]
+        chosen |= {tale.id: tale for tale in fresh}
+    for tale in newest:
+        if len(chosen) < most:
+            chosen.setdefault(tale.id, tale)
+    return [chosen[name] for name in sorted(chosen, key=numbered)]
+
+
+def _ranked(scores: Iterable[float], tales: Iterable[Tale]) -> list[tuple[float, Order, Tale]]:
+    """Return what has to do with the query, by falling score and then by id."""
+    return [(-score, numbered(tale.id), tale) for score, tale in zip(scores, tales, strict=True) if score > 0]
+
+
+def by_mechanism(tales: Iterable[Tale]) -> list[dict[str, object]]:
+    """Return how often each mechanism was tried and what its best formula reached; the most tried, at most eighty.
+
+    This is short whatever was tried, and whole where the list of mechanisms is: no try is forgotten by it.
+    """
+    found: dict[str, list[Tale]] = {}
+    for tale in tales:
+        found.setdefault(tale.mechanism, []).append(tale)
+    names = sorted(found, key=lambda name: (-len(found[name]), name))[:MOST_MECHANISMS]
+    return [{"mechanism": name, "hypotheses": len(found[name]), "best_t": _best(found[name])} for name in sorted(names)]
+
+
+def _best(tales: Iterable[Tale]) -> float | None:
+    return max((tale.best_t for tale in tales if tale.best_t is not None), key=abs, default=None)

@@ -1,0 +1,324 @@
+"""What was scored already says how a formula would score: no return is looked at.
+
+The mean RankIC of a factor is nearly linear in its ranks. So the RankICs of all factors of a panel are taken for one draw
+of a Gaussian process whose covariance is the rank correlation of their values (kriging with a linear kernel), and those
+that were scored tell what to expect of one that was not, and how much of it they know. A forecast costs no evaluation.
+The gate's p-values are taken on other days and hold whatever it chose; |t| on search is flattered, since a choice by
+forecasts fits the luck of earlier scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...evidence.windows import Window
+from ...factors import Expression, FactorError
+from ...market import Panel
+from .acquisition import Promise, Seen, beside, order, unlike
+from .basis import Basis, Scored
+from .cross_products import Reach
+from .sample_store import Sample, Samples
+
+__all__ = ["Foreseen", "Foresight", "Leader", "Scored", "Unexplored"]
+
+Frame = NDArray[np.float64]
+
+DECIMALS = 3
+"""Of a RankIC that is expected: its error is in the third, so that is the last that is told."""
+EAGER = 2.0
+"""What a change of which nothing is known is worth, in standard errors of RankIC: how far formulas scatter."""
+FIRST = 1e3
+"""Added to the worth of what is to come first, more than any t."""
+COPY = 0.95
+"""Absolute rank correlation with a scored factor from which a draft is a copy of it."""
+NEWS = 0.7
+"""Absolute rank correlation with every scored factor below which a draft is news."""
+TWIN = 0.9
+"""Absolute rank correlation of two drafts of which only one is chosen."""
+NEAR = 0.3
+"""Absolute rank correlation that a draft must have with the factor that it is to improve."""
+SPREAD = 0.7
+"""Absolute rank correlation from which only one of two unexplored formulas is told."""
+SHORTLIST = 1_500
+"""Formulas of the sample whose worth is worked out to the end, of those that promise most, and of those that may tell most."""
+A_ROUND = 16
+"""Scores after which other formulas of the sample are asked what they would tell."""
+SURVEYED, MOST_SURVEYED, SHORT = 0.4, 800, 500
+"""Share of a search, and most of its scores, that are to tell of all that could be written, whatever it promises. Forecasts
+that rest on what was chosen for promise believe their own luck: after hundreds of scores that were not, true formulas stand
+out of a sample. A search of fewer evaluations than `SHORT` has no time for it and follows what is loud.
+"""
+SPARE = 8
+"""Times as many of the most worthy unexplored formulas are held against each other as are told."""
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What is expected of a formula.
+
+    Attributes
+    ----------
+    rank_ic : float
+        The mean RankIC that scored factors let expect.
+    known : float
+        How much of its ranks they explain, from 0 (nothing is known of it) to 1 (nearly a copy).
+    nearest : str
+        The id of the scored factor that it is most like; empty where there is none.
+    rank_correlation : float
+        With that one, signed.
+    thin : bool
+        Too few names have a value, or too many have the same.
+    beside : float
+        The RankIC that it promises beside the leaders of its run; see `Foresight.choose`.
+    """
+
+    rank_ic: float
+    known: float
+    nearest: str
+    rank_correlation: float
+    thin: bool
+    beside: float = 0.0
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form, rounded: nothing that follows may hang on the last digits."""
+        return {
+            "rank_ic": round(self.rank_ic, DECIMALS),
+            "known": round(self.known, 2),
+            "nearest": self.nearest,
+            "rank_correlation": round(self.rank_correlation, 2),
+            "thin": self.thin,
+            "beside": round(self.beside, DECIMALS),
+        }
+
+
+@dataclass(frozen=True)
+class Unexplored:
+    """A formula that nobody wrote yet, in the text of the language, and what is expected of it."""
+
+    text: str
+    foreseen: Foreseen
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        told = self.foreseen.record()
+        return {"text": self.text, **{name: told[name] for name in ("rank_ic", "beside", "known")}}
+
+
+@dataclass(frozen=True)
+class Leader:
+    """A scored factor that says something of its own: its RankIC, what is `beside` the other leaders, and its `kin`.
+
+    Kin are scored factors that are like it, the strongest of them first.
+    """
+
+    id: str
+    rank_ic: float
+    beside: float
+    kin: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form, rounded as `Foreseen.record`."""
+        return {
+            "id": self.id,
+            "rank_ic": round(self.rank_ic, DECIMALS),
+            "beside": round(self.beside, DECIMALS),
+            "kin": list(self.kin),
+        }
+
+
+class Foresight:
+    """Forecasts of one run, of formulas only: what Python code says is not known before it runs."""
+
+    def __init__(self, sample: Sample, surveys: int = 0) -> None:
+        self._thin = sample.thin
+        self._population = sample.population
+        self._surveys = surveys
+        self._turn = sample.turn
+        self._basis = Basis()
+        self._reach = Reach(sample.population)
+        self._passed: set[str] = set()
+
+    @classmethod
+    def of(
+        cls, panel: Panel, window: Window, fields: Sequence[str], evaluations: int = 0, samples: Samples | None = None
+    ) -> Foresight:
+        """Return forecasts for a panel that know nothing yet; no day after the window is looked at.
+
+        `fields` are the columns that formulas may read, `evaluations` how many are to be scored: see `SURVEYED`. `samples`
+        is what other runs stand on too.
+        """
+        surveys = min(round(SURVEYED * evaluations), MOST_SURVEYED) if evaluations >= SHORT else 0
+        return cls((samples or Samples()).sample(panel, window, fields), surveys)
+
+    @property
+    def surveying(self) -> bool:
+        """Tell whether what is scored now is to tell of all that could be written, whatever it promises."""
+        return len(self._passed) < self._surveys
+
+    def __contains__(self, factor_id: object) -> bool:
+        """Tell whether a factor was learned, though it may have been forgotten since."""
+        return factor_id in self._passed
+
+    def may_see(self, expression: Expression) -> bool:
+        """Tell whether a formula may be looked at: it is no code, and tells nothing of days after the window."""
+        return not expression.code and not self._thin.knows_later(expression)
+
+    def learn(self, scored: Mapping[str, Scored]) -> None:
+        """Take in scored formulas by id; what is known already, was forgotten, or is Python code is passed over."""
+        with self._turn:
+            fresh = [name for name in scored if name not in self._passed]
+            self._passed.update(fresh)
+            fresh = [name for name in fresh if not scored[name].expression.code]
+            looks = self._thin.look([scored[name].expression for name in fresh])
+            kept = [(name, look.ranks) for name, look in zip(fresh, looks, strict=True) if look.ranks.any()]
+            if kept:
+                names = [name for name, _ in kept]
+                ranks = np.array([ranks for _, ranks in kept])
+                self._basis = self._basis.joined(names, [scored[name] for name in names], ranks)
+
+    def choose(
+        self, expressions: Sequence[Expression], count: int, direction: int = 0, like: str = ""
+    ) -> tuple[list[Foreseen], list[int]]:
+        """Return what is expected of drafts, and the places of the `count` that are most worth scoring, best first.
+
+        A draft promises what is expected of it over the square root of how much of it is known: what all of it would show,
+        were the rest like the part that earlier scores tell of; what leaders explain is left out of both. Its nodes have a
+        price. The choice goes by what is promised beside the leaders, and every other one by what a score would tell of all
+        that could be written; see `Basis.tells`.
+
+        Of drafts that are to improve a scored factor every other choice goes by what is promised at all, of those that are
+        news: leaders that are blends explain away the very formulas that they are blends of, until one of those is scored.
+        What is unknown of such a draft is worth a bonus.
+
+        Parameters
+        ----------
+        expressions : sequence of Expression
+            The drafts.
+        count : int
+            How many to choose; fewer are chosen where the rest are thin, or copies of what was scored or chosen.
+        direction : {1, -1, 0}
+            Sign in which the RankIC is wanted; 0 for either.
+        like : str
+            The id of a scored factor that drafts are to improve: what is like it comes first, and is held against those
+            leaders only that are unlike it. An id that is not known counts as none.
+
+        Raises
+        ------
+        FactorError
+            One of them is Python code.
+        """
+        if not expressions:
+            return [], []
+        with self._turn:
+            basis = self._faced()
+            seen, own = self._seen(basis, expressions), basis.places.get(like, -1)
+            promise, price = seen.promise(own), seen.price
+            fits = ~seen.thin & (np.abs(seen.near) < COPY)
+            if own >= 0:
+                first = fits & (np.abs(seen.across[:, own]) >= NEAR)
+                price = price - EAGER * np.sqrt(1.0 - seen.known) - FIRST * first
+            orders = [order(_in(direction, promise.beside) - price, fits)]
+            if own >= 0:
+                orders.append(order(_in(direction, promise.at_all) - price, fits & (np.abs(seen.near) < NEWS)))
+            if not like and not direction and self.surveying:
+                orders = [order(seen.tells, fits)]
+            elif not like:
+                orders.append(order(seen.tells, fits))
+                if len(self._passed) % 2:  # where one is chosen at a time, both have their turn
+                    orders.reverse()
+            told = [_foreseen(seen, promise, place) for place in range(len(expressions))]
+            return told, unlike(orders, seen.ranks, count, TWIN)
+
+    def unexplored(self, limit: int) -> list[Unexplored]:
+        """Return formulas that nobody wrote yet and that are most worth a score, at most `limit`, no two alike.
+
+        They come from a large random sample of the language: in turn the one that promises most beside the leaders, and the
+        one whose score would tell most of all that could be written; see `choose`. No return is looked at.
+        """
+        with self._turn:
+            basis = self._faced()
+            size = self._population.size(len(self._passed))
+            self._reach.follow(basis)
+            orders = [self._telling(basis, size)]
+            if basis.ids and not self.surveying:
+                orders.insert(0, self._promising(basis, size))
+            places = list(dict.fromkeys(chain(*orders)))
+            row = {place: at for at, place in enumerate(places)}
+            best = [[row[place] for place in each[: SPARE * limit]] for each in orders]
+            chosen = unlike(best, self._population.ranks(places), limit, SPREAD)
+            members = [self._population.members[places[at]] for at in chosen]
+            seen = self._seen(basis, members)
+            promise = seen.promise()
+            return [Unexplored(one.text, _foreseen(seen, promise, at)) for at, one in enumerate(members)]
+
+    def _promising(self, basis: Basis, size: int) -> list[int]:
+        """Return the places of the first members that promise most; how much is known is asked of the best only."""
+        adds = [beside(basis, self._reach.across(basis, part))[0] for part in range(len(self._population.parts))]
+        hopeful = np.argsort(-np.round(np.abs(np.concatenate(adds)[:size]), 6), kind="stable")[:SHORTLIST]
+        places = sorted(int(place) for place in hopeful)
+        seen = self._of(basis, places)
+        return [places[at] for at in order(np.abs(seen.promise().beside) - seen.price, self._fits(seen, places))]
+
+    def _telling(self, basis: Basis, size: int) -> list[int]:
+        """Return the places of the members that would tell most, of a part of the first ones: another part at every round."""
+        stride = max(-(-size // SHORTLIST), 1)
+        places = list(range(len(self._passed) // A_ROUND % stride, size, stride))
+        seen = self._of(basis, places)
+        return [places[at] for at in order(seen.tells, self._fits(seen, places))]
+
+    def _fits(self, seen: Seen, places: Sequence[int]) -> NDArray[np.bool_]:
+        new = [self._population.members[place].id not in self._passed for place in places]
+        return ~seen.thin & (np.abs(seen.near) < COPY) & np.array(new, np.bool_)
+
+    def _of(self, basis: Basis, places: Sequence[int]) -> Seen:
+        """Return members of the sample, held against what was scored."""
+        sample = self._population
+        size = np.array([sample.members[place].core.size for place in places], np.int64)
+        thin = np.array([sample.thin[place] for place in places], np.bool_)
+        return Seen(basis, sample.ranks(places), thin, size, self._reach.rows(basis, places))
+
+    def _faced(self) -> Basis:
+        """Return what is known, held against the part of the sample that is the ruler now."""
+        self._basis = self._basis.facing(self._population.ruler(len(self._passed)))
+        return self._basis
+
+    def _seen(self, basis: Basis, expressions: Sequence[Expression]) -> Seen:
+        if any(each.code for each in expressions):
+            raise FactorError("nothing can be foreseen of Python code", field="texts", hint="Score it.")
+        looks = self._thin.look(expressions)
+        ranks = np.array([look.ranks for look in looks]).reshape(-1, self._thin.cells)
+        thin = np.array([look.thin for look in looks], np.bool_)
+        size = np.array([each.core.size for each in expressions], np.int64)
+        return Seen(basis, ranks, thin, size, basis.across(ranks))
+
+    def leaders(self, limit: int) -> list[Leader]:
+        """Return the scored factors that between them say what was found, at most `limit`, strongest first."""
+        with self._turn:
+            basis = self._basis
+            found = [
+                Leader(basis.ids[at], float(basis.rank_ic[at]), float(adds * basis.unit), basis.kin(at))
+                for at, adds in basis.leading.items()
+            ]
+        return sorted(found, key=lambda one: (-abs(one.beside), one.id))[:limit]
+
+
+def _foreseen(seen: Seen, promise: Promise, place: int) -> Foreseen:
+    nearest = int(seen.nearest[place])
+    return Foreseen(
+        rank_ic=float(seen.rank_ic[place]),
+        known=float(seen.known[place]),
+        nearest=seen.basis.ids[nearest] if nearest >= 0 else "",
+        rank_correlation=float(seen.near[place]),
+        thin=bool(seen.thin[place]),
+        beside=float(promise.rank_ic[place]),
+    )
+
+
+def _in(direction: int, promised: Frame) -> Frame:
+    return direction * promised if direction else np.abs(promised)

@@ -1,0 +1,104 @@
+"""What the devices are: a frozen table of their makers' figures.
+
+Sources. Peak dense tensor throughput (the makers' figures without sparsity), bandwidth and links: NVIDIA H100 Tensor Core
+GPU datasheet (SXM5: 989.4 TFLOPS BF16, 1978.9 FP8, 3.35 TB/s, NVLink 900 GB/s), NVIDIA H200 datasheet (SXM: the same
+processor, 141 GB, 4.8 TB/s), NVIDIA A100 datasheet (SXM4: 312 TFLOPS BF16, no FP8, 80 GB at 2,039 GB/s, 40 GB at 1,555 GB/s,
+NVLink 600 GB/s), NVIDIA L40S datasheet (362.05 TFLOPS BF16, 733 FP8, 48 GB at 864 GB/s, PCIe 4.0 x16 with 64 GB/s both ways,
+no NVLink). Makers give links as the sum of both directions; here it is one direction. Usable memory is what the CUDA driver
+gives to a process as the device's total (as PyTorch reports it, ECC on), below the name on the box. Batch sizes are vLLM
+0.32's own defaults (`EngineArgs.get_batch_defaults`). The figures of the CPU are no maker's: they are assumptions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..router.errors import ServingError
+
+__all__ = ["DEVICES", "GB", "GIB", "Device", "device"]
+
+GIB, GB = 2**30, 10**9
+
+
+@dataclass(frozen=True)
+class Device:
+    """One accelerator, or the processor of a machine."""
+
+    name: str
+    title: str
+    memory: int
+    """Bytes that a process can have."""
+    tflops: float
+    """Peak dense BF16."""
+    fp8_tflops: float | None
+    """Peak dense FP8; None where the device has none."""
+    bandwidth: float
+    """Bytes a second from its memory."""
+    link: str
+    link_bandwidth: float
+    """Bytes a second to another device, one way."""
+    link_latency_s: float
+    """Assumed seconds that one all-reduce takes however small it is."""
+    batched_tokens: int
+    """Tokens that one step takes in."""
+    block: int = 16
+    """Tokens of a block of the cache."""
+    accelerator: str = ""
+    """What Ray calls it."""
+
+    @property
+    def nvlink(self) -> bool:
+        """Tell whether devices of a host are joined by NVLink."""
+        return self.link.startswith("NVLink")
+
+    @property
+    def gpu(self) -> bool:
+        """Tell whether it is a GPU."""
+        return self.name != "cpu"
+
+
+def _gpu(
+    name: str, title: str, gib: float, speeds: tuple[float, float | None, float], link: tuple[str, float, float],
+    batched_tokens: int, accelerator: str,
+) -> Device:  # fmt: skip
+    tflops, fp8, bandwidth = speeds
+    return Device(
+        name, title, int(gib * GIB), tflops, fp8, bandwidth * GB, link[0], link[1] * GB, link[2], batched_tokens,
+        accelerator=accelerator,
+    )  # fmt: skip
+
+
+HOPPER, AMPERE, PCIE = ("NVLink 4", 450.0, 10e-6), ("NVLink 3", 300.0, 12e-6), ("PCIe 4.0 x16", 32.0, 40e-6)
+DEVICES = {
+    one.name: one
+    for one in (
+        _gpu("h100", "NVIDIA H100 80 GB SXM", 79.1, (989.4, 1978.9, 3350.0), HOPPER, 8192, "H100"),
+        _gpu("h200", "NVIDIA H200 141 GB SXM", 139.7, (989.4, 1978.9, 4800.0), HOPPER, 8192, "H200"),
+        _gpu("a100", "NVIDIA A100 80 GB SXM", 79.1, (312.0, None, 2039.0), AMPERE, 2048, "A100-80G"),
+        _gpu("a100-40", "NVIDIA A100 40 GB SXM", 39.4, (312.0, None, 1555.0), AMPERE, 2048, "A100-40G"),
+        _gpu("l40s", "NVIDIA L40S 48 GB", 44.4, (362.05, 733.0, 864.0), PCIE, 2048, "L40S"),
+        Device("cpu", "the processor", 0, 2.0, None, 100.0 * GB, "none", 1.0, 0.0, 2048, block=128),
+    )
+}
+
+
+def device(name: str, memory_gb: float | None = None) -> Device:
+    """Return a device by name; the memory of a CPU is said, that of a GPU is known."""
+    found = DEVICES.get(name.lower())
+    if found is None:
+        raise ServingError(f"no device is known as {name!r}", field="--gpu", got=name, allowed=list(DEVICES))
+    if found.gpu:
+        if memory_gb is not None:
+            raise ServingError(
+                f"--memory-gb is for --gpu cpu; a {found.name} has {found.memory / GIB:.1f} GiB",
+                field="--memory-gb", hint="Leave it out, or give a part with --gpu-memory-utilization.",
+            )  # fmt: skip
+        return found
+    if memory_gb is None:
+        raise ServingError("the memory of this machine cannot be read", field="--memory-gb", hint="Add --memory-gb N.")
+    if not 0 < memory_gb < float("inf"):
+        raise ServingError(
+            f"a machine with {memory_gb:g} GB of memory serves nothing", field="--memory-gb", got=memory_gb,
+            allowed="a number above 0",
+        )  # fmt: skip
+    return replace(found, memory=int(memory_gb * GB))

@@ -1,0 +1,88 @@
+"""The endpoint behind the gateway: asked as it is, with its own key, never through a proxy."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+import httpx2
+
+from ...router.errors import EndpointAway
+
+__all__ = ["Endpoint", "Headers", "passed_back"]
+
+Headers = list[tuple[bytes, bytes]]
+CONNECT_S, SILENT_S = 5.0, 900.0
+"""How long a connection may take to open, and how long an endpoint may say nothing; clients give up before."""
+PASSED = frozenset({b"accept", b"content-type", b"user-agent"})
+"""Of a request: what reaches the endpoint. Whatever else there is may be a key, who asks, or one of its own controls."""
+PASSED_BACK = frozenset(
+    {b"cache-control", b"content-encoding", b"content-length", b"content-type", b"retry-after", b"retry-after-ms",
+     b"x-request-id", b"x-should-retry"}
+)  # fmt: skip
+"""Of a reply: what clients of the OpenAI API read. Whatever else there is may be a cookie, or tell of the endpoint's inside."""
+
+
+class Endpoint:
+    """Where calls go; `address` ends before /v1.
+
+    Parameters
+    ----------
+    address : str
+        Such as http://127.0.0.1:8000.
+    key : str or None
+        What the endpoint wants to be shown, if anything.
+    """
+
+    def __init__(self, address: str, key: str | None = None) -> None:
+        self.address = address.rstrip("/").removesuffix("/v1")
+        self._key = key
+        self._client = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(SILENT_S, connect=CONNECT_S), trust_env=False, follow_redirects=False,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # one tenant's would be sent with another's call
+        )  # fmt: skip
+
+    @asynccontextmanager
+    async def asked(
+        self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]] = (), body: bytes = b""
+    ) -> AsyncIterator[httpx2.Response]:
+        """Ask, and yield the reply as soon as its head is here; leaving early hangs up, so that no token more is made.
+
+        Raises
+        ------
+        EndpointAway
+            If it does not answer, or breaks off.
+        """
+        sent = [(name, value) for name, value in headers if name.lower() in PASSED]
+        sent.append((b"accept-encoding", b"identity"))
+        if self._key:
+            sent.append((b"authorization", b"Bearer " + self._key.encode()))
+        request = self._client.build_request(method, self.address + path, headers=sent, content=body or None)
+        try:
+            response = await self._client.send(request, stream=True)
+            try:
+                yield response
+            finally:
+                await response.aclose()
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            raise _away("does not answer", 503) from None
+        except httpx2.TransportError as error:
+            raise _away(f"broke off ({type(error).__name__})", 502) from None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+
+def passed_back(response: httpx2.Response) -> Headers:
+    """Return the headers of a reply that a client needs."""
+    return [(name.lower(), value) for name, value in response.headers.raw if name.lower() in PASSED_BACK]
+
+
+def _away(how: str, status: int) -> EndpointAway:
+    """Return the error; it does not tell callers where the endpoint is."""
+    away = EndpointAway(f"the endpoint {how}", hint="Ask again; whoever runs the gateway sees its server's log.")
+    away.status = status
+    return away

@@ -1,0 +1,320 @@
+"""Tenants in front of an endpoint: who waits longest by what it was served goes first.
+
+gate = Gate(FairnessSettings(places=16), clock=time.monotonic)
+async with gate.place("research", tokens_in=900, most_tokens_out=400) as place:
+    ...                                   # one of the endpoint's 16 places is ours
+    place.took(tokens_out=212)
+
+The order is that of the virtual token counter (VTC; Sheng et al., arXiv 2401.00588). A tenant's counter is its weighted
+tokens by its share; a free place goes to the smallest counter among those who wait, first come first served within a
+tenant; who comes back from idle time begins at the smallest level of those who wait.
+
+The bound. Let L_in and L_out be the most tokens in and out of one call, P the places, s the smallest share, and
+B = (w_in (L_in + P E) + w_out P L_out) / s, where E is the most by which the tokens in of a call were misjudged before
+it was sent (0 where they are known). Of two tenants that have a call waiting all the time, which no quota holds back, the
+served tokens by share differ by at most 2 B over any stretch of time, however the others behave. With M for the tokens in
+and out that all places hold at once, E = 0 and w_in <= w_out that is within the paper's 2 max(w_in L_in, w_out M). Why: levels of
+those who wait never fall but by what was misjudged of calls that hold places, so neither does the smallest of them, m. Whoever is dispatched has the smallest counter, hence a
+level of at most m and what is reserved on the places that others hold; what it still gets before its next dispatch is its
+new call and the rest of its own, and all places together hold P calls, each of which is put right once. So every level is between m and m + B.
+The reservation may be anything from 0 to the most that a call can take; the mean of recent replies is taken.
+
+Nobody starves among a given set of tenants. Each new name begins where those who wait stand, so whoever could make up names
+without end would always be first: names must come from what callers are known by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+from ...router.errors import CallTooLarge, QueueFull, QuotaReached, RouterError
+from .quota import MOST_TOKENS, FairnessSettings
+from .tenants import Call, Tenant
+
+Order: TypeAlias = Callable[[Sequence[Tenant]], Tenant]
+"""Says whose turn it is among tenants that have a call waiting which their quotas let go."""
+
+REBASED = float(2**30)
+"""The level from which the gate counts anew: a float of this size still tells a millionth of a token."""
+LATE = 1e-3
+"""Seconds by which a quota is asked again after it should have room, so that a rounded clock has passed it."""
+
+
+def fairest(ready: Sequence[Tenant]) -> Tenant:
+    """Return the tenant with the smallest counter; of equal ones, the one whose call came first."""
+    return min(ready, key=lambda tenant: (tenant.counter, tenant.waiting[0].number))
+
+
+def bound(settings: FairnessSettings, most_tokens_in: int, most_tokens_out: int, misjudged: int = 0) -> float:
+    """Return the most by which served tokens by share differ over any time in which two tenants both wait: 2 B."""
+    brought = most_tokens_in + settings.places * misjudged
+    work = settings.input_weight * brought + settings.output_weight * settings.places * most_tokens_out
+    return 2.0 * work / min(own.share for own in (settings.default, *settings.tenants.values()))
+
+
+class Place:
+    """One of the endpoint's places, while a call holds it."""
+
+    def __init__(self, gate: Gate, call: Call) -> None:
+        self._gate = gate
+        self._call = call
+
+    def took(self, tokens_out: int) -> None:
+        """Say how many tokens the reply has so far, or in all; of a call that never says, the reservation is charged."""
+        _are_counts(tokens_out=tokens_out)
+        before = self._call.reported or 0
+        if tokens_out < before:
+            raise RouterError(
+                "the tokens of a reply cannot become fewer",
+                field="tokens_out",
+                got=tokens_out,
+                allowed=f"at least {before}",
+                hint="Say how many there are so far in all, not how many are new.",
+            )
+        self._gate.report(self._call, tokens_out)
+
+    def brought(self, tokens_in: int) -> None:
+        """Say how many tokens the call really had in, where that was an estimate."""
+        self._gate.put_right(self._call, tokens_in)
+
+
+class Gate:
+    """Lets calls of many tenants through to one endpoint; used from one event loop at a time.
+
+    Parameters
+    ----------
+    settings : FairnessSettings
+        Places, weights, shares and quotas.
+    clock : callable
+        Seconds, for the quotas; `time.monotonic`, or a test's.
+    order : callable
+        Whose turn it is; the virtual token counter unless a benchmark compares others.
+    """
+
+    def __init__(self, settings: FairnessSettings, *, clock: Callable[[], float], order: Order = fairest) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._order = order
+        self._tenants: dict[str, Tenant] = {}
+        self._queued: dict[str, Tenant] = {}
+        self._ready: dict[str, Tenant] = {}
+        self._level = 0.0
+        self._free = settings.places
+        self._numbers = itertools.count(1)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def free(self) -> int:
+        """Places that nobody holds."""
+        return self._free
+
+    def served(self, name: str) -> float:
+        """Return the weighted tokens that a tenant was served."""
+        return self._tenants[name].served if name in self._tenants else 0.0
+
+    def waiting(self, name: str) -> int:
+        """Return how many calls of a tenant wait."""
+        return len(self._tenants[name].waiting) if name in self._tenants else 0
+
+    def running(self, name: str) -> int:
+        """Return how many places a tenant holds."""
+        return len(self._tenants[name].running) if name in self._tenants else 0
+
+    @asynccontextmanager
+    async def place(self, tenant: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Place]:
+        """Wait for a place and hold it; whatever ends the call, or the wait, gives it back.
+
+        Raises
+        ------
+        QueueFull
+            If as many calls of the tenant wait as may wait.
+        CallTooLarge
+            If the call is larger than the tenant's quota.
+        QuotaReached
+            If it is beyond the quota, and the tenant's calls are not to wait.
+        """
+        call = self._join(tenant, tokens_in, most_tokens_out)
+        try:
+            self._serve()
+            self._refuse_crowd(call)
+            await call.granted
+            yield Place(self, call)
+        finally:
+            self._leave(call)
+
+    def report(self, call: Call, tokens_out: int) -> None:
+        """Charge what a call has put out so far, while it holds its place."""
+        if call in call.tenant.running:
+            call.tenant.report(call, tokens_out)
+
+    def put_right(self, call: Call, tokens_in: int) -> None:
+        """Charge what a call really had in, while it holds its place."""
+        _are_counts(tokens_in=tokens_in)
+        if call in call.tenant.running:
+            call.tenant.put_right(call, tokens_in)
+
+    def _join(self, name: str, tokens_in: int, most_tokens_out: int) -> Call:
+        """Put a call at the end of its tenant's queue, within what the tenant may ask."""
+        _are_counts(tokens_in=tokens_in, most_tokens_out=most_tokens_out)
+        loop = self._enter()
+        tenant = self._tenants.setdefault(name, Tenant(name, self._settings))
+        call = Call(tenant, tokens_in, most_tokens_out, next(self._numbers), loop.create_future())
+        self._hold_to_quota(call)
+        tenant.waiting.append(call)
+        self._queued[name] = tenant
+        return call
+
+    def _enter(self) -> asyncio.AbstractEventLoop:
+        """Return this event loop; the gate may outlive a loop, what waited in one that was closed may not."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return loop
+        held = [call for tenant in self._tenants.values() for call in (*tenant.waiting, *tenant.running)]
+        if held and self._loop is not None and not self._loop.is_closed():
+            raise RouterError(
+                "another event loop has calls at this gate",
+                hint="Use one event loop at a time, or make a gate for each.",
+            )
+        self._loop = loop
+        for call in held:
+            self._remove(call)
+        return loop
+
+    def _hold_to_quota(self, call: Call) -> None:
+        """Refuse a call that never fits the quota, or does not fit it now and is not to wait."""
+        own, name = call.tenant.own, call.tenant.name
+        if own.tokens_per_minute is not None and call.worst > own.tokens_per_minute:
+            raise CallTooLarge(
+                f"a call of {name} may take {call.worst:,} tokens, more than {name} may take in a minute",
+                field=f"tenants.{name}.tokens_per_minute",
+                got=call.worst,
+                allowed=own.tokens_per_minute,
+                hint="Ask for less at once (a shorter prompt, a smaller max_tokens), or raise the quota.",
+            )
+        if own.over == "wait":
+            return
+        self._refuse_beyond(call)
+        call.take = call.tenant.meter.take(call.worst, self._clock())
+
+    def _refuse_beyond(self, call: Call) -> None:
+        """Refuse a call that a quota holds back now, with the time after which it would not."""
+        own, name = call.tenant.own, call.tenant.name
+        seconds = call.tenant.meter.seconds(call.worst, self._clock())
+        if math.isinf(seconds):
+            raise QuotaReached(
+                f"{name} has as many calls under way as it may have",
+                field=f"tenants.{name}.calls",
+                allowed=own.calls,
+                hint="Ask again when one has ended, or raise the quota.",
+            )
+        if seconds > 0:
+            reached = QuotaReached(
+                f"{name} has taken its tokens of this minute; this call may take {call.worst:,}",
+                field=f"tenants.{name}.tokens_per_minute",
+                allowed=own.tokens_per_minute,
+                hint=f"Ask again in {math.ceil(seconds)} s, or raise the quota, or let calls wait (over: wait, and a queue).",
+            )
+            reached.seconds = seconds
+            raise reached
+
+    def _refuse_crowd(self, call: Call) -> None:
+        """Refuse a call that found no place and no room to wait in."""
+        tenant = call.tenant
+        if not call.granted.done() and len(tenant.waiting) > tenant.own.queue:
+            self._refuse_beyond(call)
+            raise QueueFull(
+                f"{tenant.own.queue} calls of {tenant.name} wait already",
+                field=f"tenants.{tenant.name}.queue",
+                allowed=tenant.own.queue,
+                hint="Ask again when some were answered, ask fewer at once, or raise the limit.",
+            )
+
+    def _serve(self) -> None:
+        """Give free places away; whoever waits afterwards waits for a place or for a quota."""
+        now = self._clock()
+        while ready := self._line(now):
+            if not self._free:
+                break
+            tenant = self._order(ready)
+            call = tenant.waiting[0]
+            try:
+                tenant.start(now, next(self._numbers))
+            except Exception as error:  # noqa: BLE001 - this call's own: who serves and who waits have no part in it
+                tenant.withdraw(call)
+                call.granted.set_exception(error)
+            else:
+                self._free -= 1
+                call.granted.set_result(None)
+            self._dequeue(tenant)
+        self._wake_later(now)
+
+    def _line(self, now: float) -> list[Tenant]:
+        """Return the tenants whose first call may go; those that were not among them before are lifted."""
+        for tenant in list(self._queued.values()):
+            while tenant.waiting and tenant.waiting[0].granted.done():  # cancelled a moment ago
+                tenant.withdraw(tenant.waiting[0])
+            self._dequeue(tenant)
+        ready = {name: tenant for name, tenant in self._queued.items() if tenant.seconds(now) <= 0}
+        staying = [tenant.level for name, tenant in ready.items() if name in self._ready]
+        level = min(staying, default=self._level)
+        for name in ready.keys() - self._ready.keys():
+            ready[name].lift(level)
+        self._ready = ready
+        self._level = min((tenant.level for tenant in ready.values()), default=self._level)
+        self._rebase()
+        return list(ready.values())
+
+    def _rebase(self) -> None:
+        """Count from the level on, once it is high; only differences matter, and who is below it will be lifted to it."""
+        if self._level > REBASED:
+            for tenant in self._tenants.values():
+                tenant.rebase(self._level)
+            self._level = 0.0
+
+    def _dequeue(self, tenant: Tenant) -> None:
+        """Forget that a tenant waits, once it does not."""
+        if not tenant.waiting:
+            self._queued.pop(tenant.name, None)
+
+    def _wake_later(self, now: float) -> None:
+        """Look again when the first quota has room; the end of a call wakes the others."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        seconds = min((tenant.seconds(now) for tenant in self._blocked()), default=math.inf)
+        if math.isfinite(seconds) and self._loop is not None and not self._loop.is_closed():
+            self._timer = self._loop.call_later(seconds + LATE, self._serve)
+
+    def _blocked(self) -> list[Tenant]:
+        """Return the tenants whose quotas hold their first call back."""
+        return [tenant for name, tenant in self._queued.items() if name not in self._ready]
+
+    def _leave(self, call: Call) -> None:
+        """End a call or its wait, and serve the next."""
+        self._remove(call)
+        self._serve()
+
+    def _remove(self, call: Call) -> None:
+        """Take a call out of wherever it is."""
+        tenant = call.tenant
+        if call in tenant.running:
+            tenant.finish(call)
+            self._free += 1
+        elif call in tenant.waiting:
+            tenant.withdraw(call)
+            self._dequeue(tenant)
+
+
+def _are_counts(**tokens: int) -> None:
+    """Refuse fewer tokens than none, and more than any call has."""
+    for field, value in tokens.items():
+        if value < 0:
+            raise RouterError("a call has no fewer tokens than 0", field=field, got=value, allowed="0 or more")
+        if value > MOST_TOKENS:
+            raise RouterError("no call has so many tokens", field=field, allowed=f"0 to {MOST_TOKENS:,}")

@@ -1,0 +1,285 @@
+"""Calls of many tenants to one endpoint, over HTTP: who asks, whose turn it is, and the bytes as they are.
+
+POST /v1/chat/completions and /v1/completions wait for a place and pass; GET /v1/models, /health and /metrics pass as they
+are, a second old at most, the last with lines of our own. A refusal has the form of OpenAI's. A client that hangs up gives its place back, waiting
+or not, and the endpoint is hung up on too. Tokens come from headers, go nowhere, and are in no message.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import anyio
+import anyio.to_thread
+from httpx2 import Response as Answer
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.types import Receive, Scope, Send
+
+from ...ledger import AlphaloomError
+from ...router.errors import EndpointAway, GatewayEnds, GatewayError, NotServed
+from .calls import CHAT, COMPLETIONS, Asked, Limits, asked
+from .counting import Reply, Yardstick
+from .door import Door
+from .endpoint import Endpoint, passed_back
+from .fair_scheduler import Gate, Place
+from .looks import Looks
+from .metrics import Account, lines
+from .outlet import Gone, Outlet
+from .quota import FairnessSettings
+from .refusals import refusal
+from .settings import GatewaySettings
+
+__all__ = ["Gateway", "application"]
+
+ASKED = (CHAT, COMPLETIONS)
+SEEN = ("/v1/models", "/health", "/metrics")
+AT_ONCE = 64 << 10
+"""Bytes of a call that are read without leave of the event loop; larger ones in a thread, one at a time of each tenant."""
+
+
+@dataclass
+class _Tenant:
+    """One tenant: its books, its prefixes' salt, how long its tokens are, and whether a large call of its is being read."""
+
+    account: Account = field(default_factory=Account)
+    salt: str = field(default_factory=secrets.token_urlsafe)
+    read: Yardstick = field(default_factory=Yardstick)
+    written: Yardstick = field(default_factory=Yardstick)
+    reading: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, 1))
+
+
+@dataclass(eq=False)
+class Gateway:
+    """Lets tenants' calls through to one endpoint.
+
+    Attributes
+    ----------
+    endpoint : Endpoint
+        Where calls go.
+    gate : Gate
+        Whose turn it is.
+    fairness, settings
+        What the gate was made from, and the rest of the file of tenants.
+    who : callable
+        A bearer token to the name of its tenant; `NotAdmitted` or `NotAllowed` if it has none.
+    operates : callable
+        Tells whether a bearer token is the operator's, who is shown the counts of all tenants.
+    seconds : callable
+        A clock that only ever rises.
+    patience : float
+        Seconds for which a client may take nothing before it counts as gone, a quarter of them in all while the endpoint
+        waits for it; and those in which a call must be here as a whole.
+    look : float
+        Seconds that the endpoint may take for what spends nothing.
+    """
+
+    endpoint: Endpoint
+    gate: Gate
+    fairness: FairnessSettings
+    settings: GatewaySettings
+    who: Callable[[str], str]
+    operates: Callable[[str], bool] = lambda _: False
+    seconds: Callable[[], float] = time.monotonic
+    patience: float = 60.0
+    look: float = 10.0
+    _tenants: dict[str, _Tenant] = field(default_factory=dict, init=False)
+    _waiting: set[anyio.CancelScope] = field(default_factory=set, init=False)
+    _held: float = field(default=1.0, init=False)
+    _ending: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Make the door and what looks at the endpoint."""
+        self._door = Door(self.fairness, self.settings.megabytes << 20)
+        self._looks = Looks(self.endpoint, self.seconds)
+        self._limits = Limits(self.settings.reply_tokens, self.settings.sequences, self.fairness.call_tokens)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008, "reason": "There are no web sockets here."})
+            return
+        outlet = Outlet(send, self.patience, self.seconds)
+        try:
+            await self._answered(scope, receive, outlet)
+        except Gone:
+            return
+        except AlphaloomError as error:
+            if not outlet.begun:  # else the connection is closed in the middle, as the endpoint did
+                await refusal(error, self._held)(scope, receive, send)
+
+    def end(self) -> None:
+        """Refuse calls that wait, and those that come; those that hold a place are finished."""
+        self._ending = True
+        for scope in tuple(self._waiting):
+            scope.cancel()
+
+    async def _answered(self, scope: Scope, receive: Receive, outlet: Outlet) -> None:
+        method, path = scope["method"], scope["path"]
+        if path not in (*ASKED, *SEEN):
+            raise NotServed(f"this gateway passes {', '.join((*ASKED, *SEEN))} on", field="path")
+        if method != ("POST" if path in ASKED else "GET"):
+            wrong = NotServed(f"{path} takes {'POST' if path in ASKED else 'GET'}", field="method", got=method)
+            wrong.status = 405
+            raise wrong
+        if path in SEEN:
+            await self._seen(scope, outlet.send)
+        else:
+            await self._called(scope, receive, outlet)
+
+    def _name(self, scope: Scope) -> str:
+        """Return whose call it is."""
+        return self.who(_bearer(scope))
+
+    async def _seen(self, scope: Scope, send: Send) -> None:
+        """Pass on what spends nothing; metrics tell a tenant of itself."""
+        path = scope["path"]
+        if path == "/v1/models":
+            self._name(scope)
+        if self._ending:
+            raise _ends()
+        look = await self._looks.at(path, self.look)
+        body = look.body
+        if path == "/metrics" and look.status == 200:
+            body = body.rstrip(b"\n") + b"\n" + self._lines(scope)
+        headers = [*look.headers, (b"content-length", str(len(body)).encode())]
+        try:
+            with anyio.fail_after(self.patience):
+                await send({"type": "http.response.start", "status": look.status, "headers": headers})
+                await send({"type": "http.response.body", "body": body})
+        except TimeoutError:
+            raise Gone from None
+
+    def _lines(self, scope: Scope) -> bytes:
+        """Return the lines of our own: everybody's for the operator, a tenant's for itself, sums for who shows no token."""
+        books = {name: tenant.account for name, tenant in self._tenants.items()}
+        try:
+            told = {*books} if self.operates(_bearer(scope)) else {*books} & {self._name(scope)}
+        except GatewayError:
+            told = set()
+        return lines(self.gate, self.fairness.places, books, told)
+
+    async def _called(self, scope: Scope, receive: Receive, outlet: Outlet) -> None:
+        """Take a call in, pass it on in its turn, and book what became of it."""
+        name = self._name(scope)
+        scope.setdefault("state", {})["known"] = True  # its connection makes room for nobody while it is answered
+        tenant = self._tenants.setdefault(name, _Tenant())
+        outcome = "left"
+        try:
+            with self._door.open(name) as visit:
+                body = await visit.body(scope, receive, self.patience)
+                outcome = await outlet.during(partial(self._passed, scope, name, body, outlet), receive)
+        except EndpointAway:
+            outcome = "failed"
+            raise
+        except AlphaloomError:
+            outcome = "refused"
+            raise
+        finally:
+            tenant.account.calls[outcome] += 1
+
+    async def _passed(self, scope: Scope, name: str, body: bytes, outlet: Outlet) -> str:
+        """Pass a call on in its turn; return what became of it."""
+        tenant = self._tenants[name]
+        salt = tenant.salt if self.settings.cache_salt else ""
+        read = partial(asked, body, self._limits, scope["path"], salt)
+        call = await anyio.to_thread.run_sync(read, limiter=tenant.reading) if len(body) > AT_ONCE else read()
+        came = self.seconds()
+        async with self._turn(name, tenant.read.tokens(call.letters), call.most_tokens_out) as place:
+            tenant.account.placed += 1
+            tenant.account.waited += self.seconds() - came
+            return await self._sent(scope, tenant, call, place, outlet)
+
+    @asynccontextmanager
+    async def _turn(self, name: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Place]:
+        """Wait for a place and hold it; when the gateway ends, who still waits is told so."""
+        if self._ending:
+            raise _ends()
+        async with AsyncExitStack() as stack:
+            with anyio.CancelScope() as waiting:
+                self._waiting.add(waiting)
+                try:
+                    place = await stack.enter_async_context(self.gate.place(name, tokens_in, most_tokens_out))
+                finally:
+                    self._waiting.discard(waiting)
+            if waiting.cancelled_caught:
+                raise _ends()
+            began = self.seconds()
+            yield place
+            self._held += (self.seconds() - began - self._held) / 8
+
+    async def _sent(self, scope: Scope, tenant: _Tenant, call: Asked, place: Place, outlet: Outlet) -> str:
+        """Send a call and pass the reply on; return what became of it."""
+        try:
+            async with self.endpoint.asked("POST", scope["path"], scope["headers"], call.body) as answer:
+                return await _relayed(answer, tenant, call, place, outlet)
+        except EndpointAway:
+            if not outlet.begun:  # nothing was served
+                place.brought(0)
+                place.took(0)
+            raise
+
+
+async def _relayed(answer: Answer, tenant: _Tenant, call: Asked, place: Place, outlet: Outlet) -> str:
+    """Pass a reply on as it comes, and charge what it takes, also if it ends before its time."""
+    reply = Reply(b"event-stream" in answer.headers.get("content-type", "").encode())
+    try:
+        await outlet({"type": "http.response.start", "status": answer.status_code, "headers": passed_back(answer)})
+        async for piece in answer.aiter_raw():
+            reply.feed(piece)
+            if reply.parts and reply.streams:
+                place.took(reply.parts)
+            await outlet({"type": "http.response.body", "body": piece, "more_body": True})
+        reply.end()
+    finally:
+        _charge(tenant, call, place, reply, served=answer.is_success)
+    await outlet({"type": "http.response.body", "body": b""})
+    return "answered" if answer.is_success else "failed"
+
+
+def _charge(tenant: _Tenant, call: Asked, place: Place, reply: Reply, *, served: bool) -> None:
+    """Charge a call; one that was refused by the endpoint put nothing out, one that was left says nothing of itself."""
+    if not served:
+        place.took(0)
+        return
+    reply.bound(call)
+    tokens_in = tenant.read.tokens(call.letters) if reply.tokens_in is None else reply.tokens_in
+    if reply.tokens_in is not None:
+        place.brought(reply.tokens_in)
+        tenant.read.learn(call.letters, reply.tokens_in)
+    tenant.account.tokens_in += tokens_in
+    tokens_out = max(reply.out(tenant.written), reply.parts)
+    if reply.lost and reply.tokens_out is None:  # the most that it may have been
+        tokens_out = max(tokens_out, call.most_tokens_out)
+    if tokens_out or reply.tokens_out is not None:
+        place.took(tokens_out)
+        tenant.account.tokens_out += tokens_out
+    if reply.tokens_out is not None:
+        tenant.written.learn(reply.written, reply.tokens_out)
+
+
+def _bearer(scope: Scope) -> str:
+    """Return the bearer token of a request; empty where it shows none."""
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, bearer = header.decode("latin-1").partition(" ")
+    return bearer.strip() if kind.lower() == "bearer" else ""
+
+
+def _ends() -> GatewayEnds:
+    return GatewayEnds("this gateway ends", hint="Ask again; the call was not sent.")
+
+
+def application(gateway: Gateway) -> Starlette:
+    """Return the application that serves a gateway and closes what it opened."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await gateway.endpoint.close()
+
+    return Starlette(routes=[Mount("/", app=gateway)], lifespan=lifespan)

@@ -1,0 +1,84 @@
+"""What a person asks of a launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..router.errors import ServingError
+from .architecture import Architecture
+
+__all__ = ["MOST_GPUS", "Request"]
+
+MOST_GPUS = 8  # of one host; tensor parallelism over hosts is not planned
+DEFAULT_CONTEXT, DEFAULT_SEQUENCES = 8192, 256
+ACCEPTANCE = {"none": 0.0, "ngram": 0.4, "draft": 0.7}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be served, as it was asked for; None is for the planner to choose."""
+
+    model: Architecture
+    context: int | None = None
+    concurrency: int | None = None
+    gpus: int | None = None
+    dtype: str = "auto"
+    kv_dtype: str = "auto"
+    speculate: str = "none"
+    draft: Architecture | None = None
+    acceptance: float | None = None
+    prompt_tokens: int = 1024
+    reply_tokens: int = 256
+    utilization: float = 0.9
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.context is not None and not 1 <= self.context <= self.model.positions:
+            most = f"{self.model.name} reads at most {self.model.positions:,} tokens"
+            raise ServingError(
+                most if self.context > 0 else "a context has a token at least", field="--context", got=self.context,
+                allowed=f"1 to {self.model.positions}",
+            )  # fmt: skip
+        if (self.speculate == "draft") != (self.draft is not None):
+            raise ServingError("--speculate draft and --draft MODEL go together", field="--draft")
+        if self.acceptance is not None and self.speculate == "none":
+            raise ServingError(
+                "--acceptance says how many drafted tokens are kept, and nothing is drafted", field="--acceptance",
+                got=self.acceptance, hint="Add --speculate ngram, or --speculate draft with --draft MODEL.",
+            )  # fmt: skip
+        if self.draft and self.draft.vocab != self.model.vocab:
+            raise ServingError(
+                f"{self.draft.name} has {self.draft.vocab:,} tokens in its vocabulary and {self.model.name} "
+                f"{self.model.vocab:,}: a draft must speak the same",
+                field="--draft", got=self.draft.name, hint="Take a small model of the same family.",
+            )  # fmt: skip
+        if self.prompt_tokens + self.reply_tokens > self.length:
+            raise ServingError(
+                f"a prompt of {self.prompt_tokens:,} tokens and a reply of {self.reply_tokens:,} are longer than the context",
+                field="--context", got=self.length, allowed=f"at least {self.prompt_tokens + self.reply_tokens}",
+            )  # fmt: skip
+        _within("--gpu-memory-utilization", self.utilization, 0.05, 1.0)
+        _within("--acceptance", self.acceptance if self.acceptance is not None else 0.5, 0.0, 0.999)
+        for field, count in (("--concurrency", self.concurrency), ("--gpus", self.gpus)):
+            _within(field, count if count is not None else 1, 1, MOST_GPUS if field == "--gpus" else 1024)
+
+    @property
+    def length(self) -> int:
+        """Return the context: what was asked, or 8,192 tokens as far as the model reads them."""
+        wanted = max(DEFAULT_CONTEXT, self.prompt_tokens + self.reply_tokens)
+        return self.context if self.context is not None else min(wanted, self.model.positions)
+
+    @property
+    def most_sequences(self) -> int:
+        """Return how many sequences the scheduler is to take at once, if the cache holds them."""
+        return self.concurrency if self.concurrency is not None else DEFAULT_SEQUENCES
+
+    @property
+    def accepted(self) -> float:
+        """Return the chance that one drafted token is accepted."""
+        return ACCEPTANCE[self.speculate] if self.acceptance is None else self.acceptance
+
+
+def _within(field: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ServingError(f"{value} is out of range", field=field, got=value, allowed=f"{low} to {high}")

@@ -1,0 +1,211 @@
+"""Start a server of models, wait until it is well, watch it, and end it with everything that it started."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from ..router.errors import PortTaken, ServerFailed, ServingError
+
+__all__ = ["Launch", "supervise"]
+
+POLL_S, ASK_S = 0.1, 2.0
+LAST_LINES, LAST_BYTES, SHOWN = 20, 32_768, 100
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What is started, where, and how long it may take."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    """All variables of the process."""
+    host: str
+    port: int
+    log: Path
+    deadline_s: float = 300.0
+    grace_s: float = 30.0
+    """How long it has to end after SIGINT, before it is killed."""
+    told_every_s: float = 10.0
+    """How often it is said that it is still starting."""
+
+    @property
+    def address(self) -> str:
+        """Return where it is asked: this machine, if it listens everywhere."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+class Stop:
+    """Whether a signal has asked for the end; a plain flag, since a handler may interrupt whatever holds a lock."""
+
+    signal = 0
+
+    def note(self, number: int, _: object) -> None:
+        """Remember a signal."""
+        self.signal = number
+
+
+def supervise(launch: Launch, say: Say) -> None:
+    """Serve until a signal asks for the end; raise when the server ends by itself, or is not well in time."""
+    with _claimed(launch.port), _signals() as stop, launch.log.open("wb") as log:
+        _free(launch)
+        process = _started(launch, log)
+        say(f"Starting as process {process.pid}; its log is {launch.log}")
+        try:
+            if _until_well(launch, process, stop, say):
+                say(f"Ready at {launch.address}/v1 (process {process.pid}). Ctrl-C ends it.")
+                _watch(launch, process, stop)
+        finally:
+            _ended(process, launch.grace_s, say)
+
+
+@contextlib.contextmanager
+def _claimed(port: int) -> Iterator[None]:
+    """Hold a port's claim: a server binds its port only after minutes, so until then the port itself tells nothing."""
+    place = Path(tempfile.gettempdir()) / f"alphaloom-{os.getuid()}-port-{port}.lock"
+    handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PortTaken(
+                f"another `alphaloom models serve` has port {port}",
+                field="--port",
+                got=str(port),
+                hint="Choose another port.",
+            ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[Stop]:
+    stop = Stop()
+    kept = {number: signal.signal(number, stop.note) for number in STOPPING}
+    try:
+        yield stop
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
+def _free(launch: Launch) -> None:
+    """Refuse a port on which something listens, or that may not be taken."""
+    try:
+        asked = socket.getaddrinfo(launch.host, launch.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(asked[0], asked[1]) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(asked[4])
+    except OSError as error:
+        raise PortTaken(
+            f"the server cannot listen at {launch.host}:{launch.port}: {error.strerror or error}", field="--port",
+            got=f"{launch.host}:{launch.port}", hint="Stop what listens there, or choose another port.",
+        ) from None  # fmt: skip
+
+
+def _started(launch: Launch, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start the server in a process group of its own, so that Ctrl-C reaches it from here and only once."""
+    try:
+        return subprocess.Popen(
+            launch.command, env=launch.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise ServingError(
+            f"{launch.command[0]} cannot be started: {error.strerror or error}", field="--vllm", got=launch.command[0]
+        ) from None
+
+
+def _until_well(launch: Launch, process: subprocess.Popen[bytes], stop: Stop, say: Say) -> bool:
+    """Wait until /health answers; tell whether it did before somebody asked for the end."""
+    begun = told = time.monotonic()
+    while not stop.signal:
+        _alive(launch, process)
+        if _well(launch.address):
+            _alive(launch, process)
+            return True
+        now = time.monotonic()
+        if now - begun > launch.deadline_s:
+            raise ServerFailed(
+                f"the server was not well within {launch.deadline_s:g} s, and was ended.{_last(launch.log)}",
+                field="--deadline", hint=f"Its whole log is {launch.log}; a large model may need longer.",
+            )  # fmt: skip
+        if now - told >= launch.told_every_s:
+            told = now
+            say(
+                f"Starting: {now - begun:.0f} of {launch.deadline_s:g} s. {''.join(_tail(launch.log, 1))[:SHOWN]}".rstrip()
+            )
+        time.sleep(POLL_S)
+    return False
+
+
+def _watch(launch: Launch, process: subprocess.Popen[bytes], stop: Stop) -> None:
+    while not stop.signal:
+        _alive(launch, process)
+        time.sleep(POLL_S)
+
+
+def _alive(launch: Launch, process: subprocess.Popen[bytes]) -> None:
+    code = process.poll()
+    if code is None:
+        return
+    how = f"by signal {-code}" if code < 0 else f"with code {code}"
+    raise ServerFailed(f"the server ended {how}.{_last(launch.log)}", hint=f"Its whole log is {launch.log}")
+
+
+def _well(address: str) -> bool:
+    """Ask /health, never through a proxy."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{address}/health", timeout=ASK_S) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError, ValueError):
+        return False
+
+
+def _ended(process: subprocess.Popen[bytes], grace_s: float, say: Say) -> None:
+    """End the process group: SIGINT, as vLLM wants it, then SIGKILL for whatever is left after the grace."""
+    if process.poll() is None:
+        _signal(process, signal.SIGINT)
+        try:
+            process.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            say(f"The server did not end within {grace_s:g} s after SIGINT: it is killed.")
+    _signal(process, signal.SIGKILL)  # workers that outlive the server would keep its memory
+    process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _last(log: Path) -> str:
+    lines = _tail(log, LAST_LINES)
+    return (
+        " The last lines of its log:\n" + "\n".join(f"  | {line}" for line in lines) if lines else " Its log is empty."
+    )
+
+
+def _tail(log: Path, count: int) -> list[str]:
+    """Return the last lines of a log, without what would steer a terminal."""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
+        lines = file.read().decode("utf-8", "replace").splitlines()[-count:]
+    return ["".join(each if each.isprintable() else " " for each in line)[:400] for line in lines]
